@@ -1,0 +1,159 @@
+# The front door: `make help` lists what can be done. Mix calls `make native`.
+
+SHELL := bash
+.DEFAULT_GOAL := help
+
+# Elixir warns, and prints escapes, where the locale is not UTF-8.
+ifeq ($(findstring UTF-8,$(or $(LC_ALL),$(LC_CTYPE),$(LANG))),)
+export LC_ALL := C.UTF-8
+endif
+
+JOBS := $(shell nproc 2>/dev/null || sysctl -n hw.ncpu 2>/dev/null || echo 1)
+GENERATOR := $(if $(shell command -v ninja),Ninja,Unix Makefiles)
+
+# Sanitizer of the native tests: asan or tsan. Each has its own build folder.
+SAN ?=
+NATIVE_DIR := _build/native$(addprefix -,$(SAN))
+
+# How to find the Erlang headers when Mix has not told.
+ERTS_DIR = $(or $(ERTS_INCLUDE_DIR),$(shell erl -noshell -eval \
+  'io:format("~s/erts-~s/include",[code:root_dir(),erlang:system_info(version)]),halt().'))
+
+CPP_FILES = $(shell find c_src native_test -name '*.cpp' 2>/dev/null | sort)
+HPP_FILES = $(shell find c_src native_test -name '*.hpp' 2>/dev/null | sort)
+
+# $(call configure,<folder>,<cmake arguments>): configures when the folder is new
+# or was made with other arguments, in which case nothing in it can be trusted.
+define configure
+	@set -- -S '$(CURDIR)' -G '$(GENERATOR)' $(2); \
+	if [ "$$(cat '$(1)/configured' 2>/dev/null)" != "$$*" ]; then \
+	  rm -rf '$(1)' && mkdir -p '$(1)' && \
+	  { cmake -B '$(1)' "$$@" >'$(1)/configure.log' 2>&1 || { cat '$(1)/configure.log'; exit 1; }; } && \
+	  printf '%s' "$$*" >'$(1)/configured'; \
+	fi
+endef
+
+# $(call build,<folder>,<target>): shows what is done, and nothing when there is nothing to do.
+define build
+	@set -o pipefail; cmake --build '$(1)' --target $(2) --parallel $(JOBS) 2>&1 \
+	  | { grep -vE '^-- |no work to do|Re-checking globbed|Built target|^Consolidate|^make\[' || true; }
+endef
+
+# Kernel caches that are cold and go away: a warm one hides everything that can go
+# wrong at the first build of a kernel.
+cold_caches = scratch=$$(mktemp -d) && trap 'rm -rf "$$scratch"' EXIT && \
+  mkdir "$$scratch/pocl" "$$scratch/dala" && \
+  export POCL_CACHE_DIR="$$scratch/pocl" DALA_GPU_CACHE_DIR="$$scratch/dala"
+
+.PHONY: help
+help: ## this list
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+.PHONY: setup
+setup: ## install the system packages that are missing
+	@bin/setup
+
+.PHONY: build
+build: setup ## compile everything
+	@mix compile
+
+.PHONY: demo
+demo: build ## run the quick start example
+	@mix run examples/quick_start.exs
+
+.PHONY: test
+ifeq ($(SAN),)
+test: setup ## check formats, run native and Elixir tests (SAN=asan|tsan: native tests, sanitized)
+	@$(MAKE) --no-print-directory check-format
+	@$(MAKE) --no-print-directory test-native
+	@$(MAKE) --no-print-directory test-elixir
+else
+test: setup
+	@$(MAKE) --no-print-directory test-native
+endif
+
+.PHONY: test-native
+test-native: native-tests ## run the native tests
+	@echo '==> native tests$(if $(SAN), ($(SAN)))'
+	@$(cold_caches) && ctest --test-dir $(NATIVE_DIR) --output-on-failure --no-tests=error $(ARGS)
+
+.PHONY: test-elixir
+test-elixir: ## run the Elixir tests (ARGS are passed on)
+	@echo '==> Elixir tests'
+	@$(cold_caches) && mix test $(ARGS)
+
+# Oclgrind is an OpenCL device that executes kernels one instruction at a time
+# and logs every access out of bounds and every race. The loader finds it as the
+# only platform through a vendors folder of our own.
+OCLGRIND_DIR := _build/oclgrind
+OCLGRIND_FINDINGS := Invalid (read|write)|[Dd]ata race|Unaligned|not aligned|divergence|Uninitialized|exceeds|out of bounds|OCLGRIND FATAL
+
+.PHONY: test-oclgrind
+test-oclgrind: setup native-tests ## run the native tests on Oclgrind, which checks every memory access
+	@echo '==> native tests on Oclgrind'
+	@rm -rf $(OCLGRIND_DIR) && mkdir -p $(OCLGRIND_DIR)/vendors
+	@echo "$$(dirname "$$(readlink -f "$$(command -v oclgrind)")")/../lib/oclgrind/liboclgrind-rt-icd.so" \
+	  >$(OCLGRIND_DIR)/vendors/oclgrind.icd
+	@$(cold_caches) && log='$(CURDIR)/$(OCLGRIND_DIR)/log' && : >"$$log" && status=0; \
+	OCL_ICD_VENDORS='$(CURDIR)/$(OCLGRIND_DIR)/vendors/' OCLGRIND_LOG="$$log" \
+	  OCLGRIND_DATA_RACES=1 OCLGRIND_MAX_ERRORS=100 DALA_TEST_QUICK=1 \
+	  $(NATIVE_DIR)/dala_tests $(ARGS) || status=$$?; \
+	if grep -nE '$(OCLGRIND_FINDINGS)' "$$log"; then \
+	  echo "Oclgrind has findings; the whole log is $(OCLGRIND_DIR)/log"; status=1; \
+	fi; \
+	exit $$status
+
+.PHONY: lint
+lint: check-format tidy ## check formats and run clang-tidy
+
+.PHONY: check-format
+check-format:
+	@echo '==> formats'
+	@clang-format --dry-run -Werror $(CPP_FILES) $(HPP_FILES)
+	@mix format --check-formatted
+
+.PHONY: format
+format: ## format all sources
+	@clang-format -i $(CPP_FILES) $(HPP_FILES)
+	@mix format
+
+# One stamp per source, so that only what changed is looked at again.
+TIDY_STAMPS = $(patsubst %.cpp,_build/tidy/%.ok,$(CPP_FILES))
+
+.PHONY: tidy
+tidy: configure-native ## run clang-tidy on what changed since its last run
+	@echo '==> clang-tidy'
+	@mkdir -p _build/tidy
+	@# Flags of GCC that clang does not know would be errors.
+	@sed 's/ -fno-gnu-unique//g' _build/native/compile_commands.json >_build/tidy/compile_commands.json
+	@$(MAKE) --no-print-directory --keep-going -j$(JOBS) tidy-stamps
+
+.PHONY: tidy-stamps
+tidy-stamps: $(TIDY_STAMPS)
+
+# fine decodes arguments into values, so NIFs take them by value.
+tidy_flags = $(if $(filter c_src/nif/%,$<),--checks=-performance-unnecessary-value-param)
+
+_build/tidy/%.ok: %.cpp $(HPP_FILES) .clang-tidy
+	@echo 'tidy $<'
+	@clang-tidy -p _build/tidy --quiet $(tidy_flags) $< 2>/dev/null
+	@mkdir -p $(@D) && touch $@
+
+.PHONY: configure-native
+configure-native:
+	$(call configure,$(NATIVE_DIR),'-DDALA_BUILD_TESTS=ON' '-DDALA_SAN=$(SAN)' '-DERTS_INCLUDE_DIR=$(ERTS_DIR)')
+
+.PHONY: native-tests
+native-tests: configure-native
+	$(call build,$(NATIVE_DIR),dala_tests)
+
+# Mix says where to build, for which Erlang, and with whose fine.hpp.
+.PHONY: native
+native:
+	@[ -n "$$MIX_APP_PATH" ] || { echo 'make native is for Mix; run mix compile' >&2; exit 1; }
+	$(call configure,$(MIX_APP_PATH)/obj,'-DDALA_PRIV_DIR=$(MIX_APP_PATH)/priv' '-DERTS_INCLUDE_DIR=$(ERTS_INCLUDE_DIR)' '-DFINE_INCLUDE_DIR=$(FINE_INCLUDE_DIR)')
+	$(call build,$(MIX_APP_PATH)/obj,dala_gpu_nif)
+
+.PHONY: clean
+clean: ## remove everything that was built
+	@rm -rf _build

@@ -1,0 +1,34 @@
+// What the OpenCL compiler says about a kernel's arguments.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "runtime/cl_api.hpp"
+#include "runtime/tensor_type.hpp"
+
+namespace dala {
+
+struct KernelArgument {
+  enum class Kind { buffer, scalar, other };
+  std::string name;
+  std::string type;  // as written, e.g. "uchar4*"
+  Kind kind = Kind::other;
+  std::optional<DType> element;  // of a buffer; of a scalar too where a dtype has its type
+  int lanes = 1;                 // 4 for uchar4*
+  bool is_const = false;
+};
+
+// Needs a kernel that was built from source with -cl-kernel-arg-info.
+std::vector<KernelArgument> kernel_arguments(cl_kernel kernel);
+
+// A number as the bytes of the named OpenCL scalar type; empty when there is no such type, or
+// when it cannot hold the number.
+std::vector<std::byte> scalar_bytes(const std::string& type, double number);
+bool is_integer_scalar(const std::string& type);
+bool is_float_scalar(const std::string& type);
+// The range of an integer scalar type, as far as a double can express it.
+std::pair<double, double> integer_range(const std::string& type);
+
+}  // namespace dala

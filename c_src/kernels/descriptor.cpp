@@ -1,0 +1,258 @@
+#include "kernels/descriptor.hpp"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cmath>
+#include <limits>
+
+#include "runtime/error.hpp"
+
+namespace dala {
+namespace {
+
+[[noreturn]] void reject(const Descriptor& kernel, const ParamSpec& spec, const std::string& wanted,
+                         const ParamValue& given) {
+  throw Error(Reason::invalid_param, text(spec.name, " of ", kernel.name, " must be ", wanted,
+                                          ", got ", to_string(given)));
+}
+
+// The shortest text that reads back as the same number.
+std::string number_text(double number) {
+  std::array<char, 32> digits;
+  const auto end = std::to_chars(digits.data(), digits.data() + digits.size(), number).ptr;
+  return {digits.data(), end};
+}
+
+std::string range_text(const std::string& kind, const ParamSpec& spec) {
+  constexpr double kUnbounded = 1e299;
+  const bool low = spec.min > -kUnbounded;
+  const bool high = spec.max < kUnbounded;
+  if (low && high) {
+    return text(kind, " between ", number_text(spec.min), " and ", number_text(spec.max));
+  }
+  if (low) return text(kind, " of at least ", number_text(spec.min));
+  if (high) return text(kind, " of at most ", number_text(spec.max));
+  return kind;
+}
+
+std::optional<double> as_number(const ParamValue& value) {
+  if (const auto* integer = std::get_if<int64_t>(&value)) return static_cast<double>(*integer);
+  if (const auto* number = std::get_if<double>(&value)) return *number;
+  return std::nullopt;
+}
+
+ParamValue checked_number(const Descriptor& kernel, const ParamSpec& spec,
+                          const ParamValue& given) {
+  const auto number = as_number(given);
+  // Written so that NaN fails.
+  if (!number || !(*number >= spec.min && *number <= spec.max)) {
+    reject(kernel, spec, range_text("a number", spec), given);
+  }
+  return given;
+}
+
+ParamValue checked_integer(const Descriptor& kernel, const ParamSpec& spec,
+                           const ParamValue& given) {
+  const auto* integer = std::get_if<int64_t>(&given);
+  if (integer == nullptr || static_cast<double>(*integer) < spec.min ||
+      static_cast<double>(*integer) > spec.max) {
+    reject(kernel, spec, range_text("an integer", spec), given);
+  }
+  return given;
+}
+
+struct IntegerRange {
+  int64_t min;
+  int64_t max;
+};
+
+IntegerRange range_of(DType dtype) {
+  switch (dtype) {
+    case DType::u8: return {0, std::numeric_limits<uint8_t>::max()};
+    case DType::u32: return {0, std::numeric_limits<uint32_t>::max()};
+    case DType::s32:
+      return {std::numeric_limits<int32_t>::min(), std::numeric_limits<int32_t>::max()};
+    default: return {std::numeric_limits<int64_t>::min(), std::numeric_limits<int64_t>::max()};
+  }
+}
+
+// Integers stay integers, so that every s64 keeps its last digit.
+ParamValue checked_element(const Descriptor& kernel, const ParamSpec& spec, DType dtype,
+                           const ParamValue& given) {
+  if (is_float(dtype)) {
+    if (as_number(given)) return given;
+    if (const auto* name = std::get_if<std::string>(&given)) {
+      if (*name == "nan") return std::numeric_limits<double>::quiet_NaN();
+      if (*name == "infinity") return std::numeric_limits<double>::infinity();
+      if (*name == "neg_infinity") return -std::numeric_limits<double>::infinity();
+    }
+    reject(kernel, spec, "a number", given);
+  }
+  const IntegerRange range = range_of(dtype);
+  std::optional<int64_t> integer;
+  if (const auto* exact = std::get_if<int64_t>(&given)) integer = *exact;
+  if (const auto* number = std::get_if<double>(&given)) {
+    if (std::trunc(*number) == *number && std::abs(*number) < 0x1p62) {
+      integer = static_cast<int64_t>(*number);
+    }
+  }
+  if (!integer || *integer < range.min || *integer > range.max) {
+    reject(kernel, spec,
+           text("an integer between ", range.min, " and ", range.max, " for ", to_string(dtype)),
+           given);
+  }
+  return *integer;
+}
+
+ParamValue checked_axis(const Descriptor& kernel, const ParamSpec& spec, const Call& call,
+                        const ParamValue& given, bool by_default) {
+  const Shape& shape = call.inputs.at(0).shape;
+  const auto rank = static_cast<int64_t>(shape.size());
+  // A scalar is a single element along any axis that was not asked for.
+  if (rank == 0 && by_default) return int64_t{0};
+  const auto* axis = std::get_if<int64_t>(&given);
+  if (rank == 0) reject(kernel, spec, "absent for a scalar", given);
+  if (axis == nullptr || *axis < -rank || *axis >= rank) {
+    reject(kernel, spec,
+           text("an integer between ", -rank, " and ", rank - 1, " for an input of shape ",
+                to_string(shape)),
+           given);
+  }
+  return *axis < 0 ? *axis + rank : *axis;
+}
+
+ParamValue checked_axes(const Descriptor& kernel, const ParamSpec& spec, const ParamValue& given) {
+  const auto* axes = std::get_if<std::vector<double>>(&given);
+  if (axes == nullptr) reject(kernel, spec, "a list of integers", given);
+  for (double axis : *axes) {
+    if (std::trunc(axis) != axis) reject(kernel, spec, "a list of integers", given);
+  }
+  return given;
+}
+
+ParamValue checked_param(const Descriptor& kernel, const ParamSpec& spec, const Call& call,
+                         const ParamValue& given, bool by_default) {
+  switch (spec.kind) {
+    case ParamSpec::Kind::number: return checked_number(kernel, spec, given);
+    case ParamSpec::Kind::integer: return checked_integer(kernel, spec, given);
+    case ParamSpec::Kind::element: return checked_element(kernel, spec, call.output.dtype, given);
+    case ParamSpec::Kind::axis: return checked_axis(kernel, spec, call, given, by_default);
+    case ParamSpec::Kind::axes: return checked_axes(kernel, spec, given);
+    case ParamSpec::Kind::flag:
+      if (!std::holds_alternative<bool>(given)) reject(kernel, spec, "true or false", given);
+      return given;
+    case ParamSpec::Kind::choice:
+      for (const std::string& choice : spec.choices) {
+        if (given == ParamValue(choice)) return given;
+      }
+      reject(kernel, spec, join(spec.choices, " or "), given);
+  }
+  return given;
+}
+
+void check_arity(const Descriptor& kernel, size_t given) {
+  const auto least = static_cast<size_t>(kernel.inputs);
+  const auto most = least + static_cast<size_t>(kernel.optional_inputs);
+  if (given >= least && given <= most) return;
+  const std::string wanted = most == 0       ? "no input"
+                             : least != most ? text(least, " to ", most, " inputs")
+                             : least == 1    ? "1 input"
+                                             : text(least, " inputs");
+  throw Error(Reason::arity_mismatch, text(kernel.name, " takes ", wanted, ", got ", given));
+}
+
+void check_names(const Descriptor& kernel, const Params& params) {
+  std::vector<std::string> known;
+  for (const ParamSpec& spec : kernel.params) known.push_back(spec.name);
+  for (const auto& [name, value] : params) {
+    if (std::find(known.begin(), known.end(), name) != known.end()) continue;
+    throw Error(Reason::unknown_param,
+                text(kernel.name, " has no parameter ", name, "; it takes ",
+                     known.empty() ? "none" : join(known)));
+  }
+}
+
+void check_dtypes(const Descriptor& kernel, const std::vector<TensorType>& inputs) {
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    const auto& allowed = kernel.dtypes;
+    if (std::find(allowed.begin(), allowed.end(), inputs[i].dtype) != allowed.end()) continue;
+    std::vector<std::string> names;
+    for (DType dtype : allowed) names.emplace_back(to_string(dtype));
+    throw Error(Reason::dtype_mismatch,
+                text("input ", i, " of ", kernel.name, " is ", to_string(inputs[i].dtype),
+                     ", expected ", join(names, " or ")));
+  }
+}
+
+}  // namespace
+
+std::string join(const std::vector<std::string>& names, const std::string& last) {
+  std::string result;
+  for (size_t i = 0; i < names.size(); ++i) {
+    if (i > 0) result += i + 1 == names.size() ? last : ", ";
+    result += names[i];
+  }
+  return result;
+}
+
+std::string to_string(const ParamValue& value) {
+  struct Visitor {
+    std::string operator()(bool flag) const { return flag ? "true" : "false"; }
+    std::string operator()(int64_t integer) const { return std::to_string(integer); }
+    std::string operator()(double number) const { return number_text(number); }
+    std::string operator()(const std::string& name) const { return name; }
+    std::string operator()(const std::vector<double>& numbers) const {
+      std::vector<std::string> parts;
+      for (double number : numbers) parts.push_back(number_text(number));
+      return "{" + join(parts, ", ") + "}";
+    }
+  };
+  return std::visit(Visitor{}, value);
+}
+
+double Call::number(const std::string& name) const { return as_number(params.at(name)).value(); }
+
+int64_t Call::integer(const std::string& name) const {
+  return std::get<int64_t>(params.at(name));
+}
+
+std::string Call::choice(const std::string& name) const {
+  return std::get<std::string>(params.at(name));
+}
+
+bool Call::flag(const std::string& name) const { return std::get<bool>(params.at(name)); }
+
+Value Call::element(const std::string& name, DType dtype) const {
+  switch (dtype) {
+    case DType::f32: return value(static_cast<float>(number(name)));
+    case DType::f64: return value(number(name));
+    case DType::s32: return value(static_cast<int32_t>(integer(name)));
+    case DType::s64: return value(integer(name));
+    case DType::u32: return value(static_cast<uint32_t>(integer(name)));
+    case DType::u8: return value(static_cast<uint8_t>(integer(name)));
+  }
+  return {};
+}
+
+Call validate(const Descriptor& kernel, std::vector<TensorType> inputs, TensorType output,
+              const Params& params) {
+  check_arity(kernel, inputs.size());
+  check_names(kernel, params);
+  Call call{std::move(inputs), std::move(output), {}};
+  for (const ParamSpec& spec : kernel.params) {
+    const auto given = params.find(spec.name);
+    if (given != params.end()) {
+      call.params[spec.name] = checked_param(kernel, spec, call, given->second, false);
+    } else if (spec.fallback) {
+      call.params[spec.name] = checked_param(kernel, spec, call, *spec.fallback, true);
+    } else if (spec.required) {
+      throw Error(Reason::invalid_param, text(kernel.name, " needs the parameter ", spec.name));
+    }
+  }
+  check_dtypes(kernel, call.inputs);
+  if (kernel.check) kernel.check(call);
+  return call;
+}
+
+}  // namespace dala

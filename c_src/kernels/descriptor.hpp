@@ -1,0 +1,83 @@
+// What a kernel is: one Descriptor holds its name, inputs, element types, parameters, shape rule
+// and launch plan. Validation, `kernels/0`, the documentation table and the table-driven tests all
+// read it, so a kernel cannot be listed without being there.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "runtime/launch.hpp"
+#include "runtime/tensor_type.hpp"
+
+namespace dala {
+
+class Planner;
+
+// A parameter as it comes from the caller. Atoms and strings are both text; a tuple or list of
+// numbers is a vector.
+using ParamValue = std::variant<bool, int64_t, double, std::string, std::vector<double>>;
+using Params = std::map<std::string, ParamValue>;
+
+std::string to_string(const ParamValue& value);
+
+// "a, b and c"
+std::string join(const std::vector<std::string>& names, const std::string& last = " and ");
+
+struct ParamSpec {
+  enum class Kind {
+    number,   // integer or float, within [min, max]
+    integer,  // within [min, max]
+    element,  // a number that the output's element type can hold exactly (floats: any number)
+    axis,     // an integer; negative counts from the last axis; range checked against input 0
+    axes,     // a list of integers; what they have to be is the descriptor's own rule
+    flag,     // true or false
+    choice,   // one of `choices`
+  };
+  std::string name;
+  Kind kind = Kind::number;
+  std::optional<ParamValue> fallback;  // none: see `required`
+  bool required = false;
+  double min = -1e300;
+  double max = 1e300;
+  std::vector<std::string> choices;
+  std::string summary;
+};
+
+// A call being validated or planned: types instead of memory.
+struct Call {
+  std::vector<TensorType> inputs;
+  TensorType output;
+  Params params;  // checked, defaults filled in
+
+  bool has(const std::string& name) const { return params.count(name) != 0; }
+  double number(const std::string& name) const;    // number, integer or element
+  int64_t integer(const std::string& name) const;  // integer or axis (already made non-negative)
+  std::string choice(const std::string& name) const;
+  bool flag(const std::string& name) const;
+  // An element param as the bytes of one element of that type.
+  Value element(const std::string& name, DType dtype) const;
+};
+
+struct Descriptor {
+  std::string name;
+  std::string summary;            // one sentence, for kernels/0 and the docs
+  int inputs = 1;
+  int optional_inputs = 0;        // how many more it takes
+  std::vector<DType> dtypes;      // element types that inputs may have
+  std::string output_rule;        // one sentence: the type and shape the output must have
+  std::vector<ParamSpec> params;
+  std::function<void(const Call&)> check;              // types and shapes; throws Error
+  std::function<Launch(const Call&, Planner&)> plan;   // called only after `check`
+  bool custom = false;            // registered by a user
+};
+
+// Checks a call against the descriptor: input count, parameters, element types, then its own
+// rule. Returns the call with its parameters completed. Throws before anything is touched.
+Call validate(const Descriptor& descriptor, std::vector<TensorType> inputs, TensorType output,
+              const Params& params);
+
+}  // namespace dala

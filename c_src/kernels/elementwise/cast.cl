@@ -1,0 +1,30 @@
+// Conversion of one element from T0 to T, the body of the cast kernels. Instantiated once per T0
+// under the name BODY.
+//
+//   T, T_FLOAT, T_SIGNED, T_BITS   the result: type, whether it is a float, signed, its width
+//   T0, T0_FLOAT                   the argument: type, whether it is a float
+//   T_LIMIT                        the first value above T's range, as a float constant (2^31 for
+//                                  int); every such power of two is exact in float and double
+//
+// Edge rules: float to integer truncates toward zero and saturates, NaN becomes 0; integer to
+// integer keeps the low bits; integer to float and double to float round to nearest.
+
+static inline T BODY(T0 x) {
+#if T0_FLOAT && !T_FLOAT
+  const UT ones = ~(UT)0;
+#if T_SIGNED
+  const T highest = (T)(ones >> 1);
+  const T lowest = (T)~(ones >> 1);
+  const T0 floor = -(T0)T_LIMIT;
+#else
+  const T highest = ones;
+  const T lowest = 0;
+  const T0 floor = 0;
+#endif
+  if (x != x) return 0;
+  if (x >= (T0)T_LIMIT) return highest;
+  return x <= floor ? lowest : (T)x;
+#else
+  return (T)x;
+#endif
+}

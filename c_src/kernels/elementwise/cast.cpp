@@ -1,0 +1,59 @@
+#include "kernels/elementwise/cast.hpp"
+
+#include "kernels/checks.hpp"
+#include "kernels/element.hpp"
+#include "kernels/elementwise/pointwise.hpp"
+
+namespace dala {
+namespace {
+
+// The first value above the type's range.
+std::string limit_of(DType dtype) {
+  const int bits = static_cast<int>(8 * size_of(dtype));
+  const bool negatives = dtype == DType::s32 || dtype == DType::s64;
+  return text("0x1p", negatives ? bits - 1 : bits, "f");
+}
+
+std::string body_of(DType from) { return text("cast_from_", to_string(from)); }
+std::string entry_of(DType from) { return "run_" + body_of(from); }
+
+// All casts to one type.
+std::vector<Part> parts_to(const Planner& planner, DType to) {
+  std::vector<Part> parts{
+      {"elementwise/pointwise_layout.cl", {}, lines(element_defines(to))}};
+  for (DType from : kAllDTypes) {
+    if (from == DType::f64 && !planner.fp64()) continue;
+    parts.push_back({"elementwise/cast.cl",
+                     {{"BODY", body_of(from)},
+                      {"T0", cl_name(from)},
+                      {"T0_FLOAT", is_float(from) ? "1" : "0"},
+                      {"T_LIMIT", limit_of(to)}}});
+    parts.push_back(pointwise_part(planner, entry_of(from), body_of(from), {from}, 0));
+  }
+  return parts;
+}
+
+}  // namespace
+
+Descriptor cast_kernel() {
+  Descriptor cast;
+  cast.name = "cast";
+  cast.summary =
+      "Converts to the output's element type: floats to integers truncate and saturate (NaN is 0), "
+      "integers to integers wrap, to floats they round to nearest.";
+  cast.dtypes = kEveryDType;
+  cast.output_rule = "any element type, a shape that the input broadcasts to";
+  cast.check = [](const Call& call) { need_broadcast("cast", call); };
+  cast.plan = [](const Call& call, Planner& planner) {
+    planner.need_arithmetic("cast", call);
+    const DType to = call.output.dtype;
+    const Entry entry{
+        planner.program(text("cast to ", to_string(to)), [&] { return parts_to(planner, to); }),
+        entry_of(call.inputs[0].dtype)};
+    return pointwise_launch(planner, entry, call,
+                            broadcast_layout("cast", call.inputs, call.output.shape), {});
+  };
+  return cast;
+}
+
+}  // namespace dala

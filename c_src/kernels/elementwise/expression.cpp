@@ -1,0 +1,138 @@
+#include "kernels/elementwise/expression.hpp"
+
+#include <algorithm>
+#include <cctype>
+
+#include "kernels/checks.hpp"
+#include "kernels/element.hpp"
+#include "kernels/elementwise/pointwise.hpp"
+
+namespace dala {
+namespace {
+
+constexpr const char* kInputNames[] = {"x", "y", "z", "w"};
+
+[[noreturn]] void reject(const std::string& kernel, const std::string& problem) {
+  throw Error(Reason::invalid_param, text("the expression of ", kernel, " ", problem));
+}
+
+bool is_identifier(const std::string& name) {
+  const auto plain = [](unsigned char c) { return std::isalnum(c) != 0 || c == '_'; };
+  return !name.empty() && std::isdigit(static_cast<unsigned char>(name[0])) == 0 &&
+         std::all_of(name.begin(), name.end(), plain);
+}
+
+// Statements, blocks, directives, strings, comments and pointers have no place in an expression,
+// nor have parentheses that close what the text did not open.
+void check_expression(const std::string& kernel, const std::string& expression) {
+  if (std::all_of(expression.begin(), expression.end(),
+                  [](unsigned char c) { return std::isspace(c) != 0; })) {
+    reject(kernel, "is empty");
+  }
+  for (unsigned char c : expression) {
+    if (c < 0x20 || c > 0x7e) reject(kernel, "must be one line of plain ASCII");
+    if (std::string(";{}[]#\"'\\@`$").find(static_cast<char>(c)) != std::string::npos) {
+      reject(kernel, text("must not contain ", static_cast<char>(c)));
+    }
+  }
+  // The last three are pointer casts and names that belong to the compiler; the ones before them
+  // are comments and other spellings of what is ruled out above.
+  for (const char* piece :
+       {"//", "/*", "??", "%:", "<%", "%>", "<:", ":>", "*)", "* )", "__"}) {
+    if (expression.find(piece) != std::string::npos) {
+      reject(kernel, text("must not contain ", piece));
+    }
+  }
+  int open = 0;
+  for (char c : expression) {
+    open += c == '(' ? 1 : c == ')' ? -1 : 0;
+    if (open < 0) break;
+  }
+  if (open != 0) reject(kernel, "has parentheses that do not match");
+}
+
+void check_names(const std::string& kernel, const std::vector<std::string>& params) {
+  for (size_t i = 0; i < params.size(); ++i) {
+    const std::string& name = params[i];
+    if (!is_identifier(name)) {
+      throw Error(Reason::invalid_param,
+                  text("parameters of ", kernel, " are named like C variables, got ", name));
+    }
+    const bool input = std::find(std::begin(kInputNames), std::end(kInputNames), name) !=
+                       std::end(kInputNames);
+    if (input || std::find(params.begin(), params.begin() + static_cast<std::ptrdiff_t>(i),
+                           name) != params.begin() + static_cast<std::ptrdiff_t>(i)) {
+      throw Error(Reason::invalid_param,
+                  text("the parameter ", name, " of ", kernel, " has a name already taken"));
+    }
+  }
+}
+
+// static inline T body(T x, T scale) { return (T)(x * scale); }
+std::string body_source(const std::string& expression, int inputs,
+                        const std::vector<std::string>& params) {
+  std::vector<std::string> arguments;
+  for (int i = 0; i < inputs; ++i) arguments.push_back(text("T ", kInputNames[i]));
+  for (const std::string& param : params) arguments.push_back("T " + param);
+  return text("static inline T expression_body(", join(arguments, ", "), ") {\n  return (T)(",
+              expression, ");\n}\n");
+}
+
+}  // namespace
+
+Descriptor make_pointwise_expression(const std::string& name, const std::string& expression,
+                                     int inputs, const std::vector<std::string>& params) {
+  check_expression(name, expression);
+  check_names(name, params);
+  if (inputs < 1 || inputs > kMaxInputs) {
+    throw Error(Reason::invalid_param, text(name, " takes 1 to ", kMaxInputs, " inputs, got ",
+                                            inputs));
+  }
+  if (params.size() > 4) {
+    throw Error(Reason::invalid_param,
+                text(name, " takes at most 4 parameters, got ", params.size()));
+  }
+
+  Descriptor descriptor;
+  descriptor.name = name;
+  descriptor.summary = expression;
+  descriptor.inputs = inputs;
+  descriptor.dtypes = kFloatDTypes;
+  descriptor.output_rule = "the inputs' element type, a shape that they broadcast to";
+  for (const std::string& param : params) {
+    ParamSpec spec;
+    spec.name = param;
+    spec.kind = ParamSpec::Kind::element;
+    spec.required = true;
+    descriptor.params.push_back(std::move(spec));
+  }
+  descriptor.custom = true;
+  descriptor.check = [name](const Call& call) {
+    need_same_inputs(name, call);
+    need_output_dtype(name, call, {call.inputs[0].dtype});
+    need_broadcast(name, call);
+  };
+  descriptor.plan = [name, params, body = body_source(expression, inputs, params)](
+                        const Call& call, Planner& planner) {
+    planner.need_arithmetic(name, call);
+    Defines defines = element_defines(call.output.dtype);
+    const std::vector<DType> types(call.inputs.size(), call.output.dtype);
+    const Part instance = pointwise_part(planner, "run_expression", "expression_body", types,
+                                         static_cast<int>(params.size()));
+    defines.insert(defines.end(), instance.defines.begin(), instance.defines.end());
+    const Entry entry{
+        planner.program(body, {"elementwise/pointwise_layout.cl", instance.file}, defines,
+                        // 0.5 is meant to be of the kernel's own precision.
+                        call.output.dtype == DType::f32 ? "-cl-single-precision-constant" : ""),
+        "run_expression"};
+    std::vector<Value> values;
+    for (const std::string& param : params) {
+      values.push_back(call.element(param, call.output.dtype));
+    }
+    return pointwise_launch(planner, entry, call,
+                            broadcast_layout(name, call.inputs, call.output.shape), values);
+  };
+  return descriptor;
+}
+
+}  // namespace dala

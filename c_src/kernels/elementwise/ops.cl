@@ -1,0 +1,95 @@
+// Operations on one element, the bodies of the pointwise kernels.
+//
+//   T         element type of the result (and of every input, unless a body says otherwise)
+//   UT        the unsigned type of T's width, in which integers are computed so that they wrap
+//             without undefined behaviour; T itself for floats
+//   T_FLOAT   1 for float and double, else 0
+//   T_SIGNED  1 for types with negative values, else 0
+//
+// Edge rules: integers wrap; an integer divided by zero is 0; floats follow IEEE 754, and op_min
+// and op_max give NaN when either argument is NaN. No preconditions: every argument is defined.
+
+static inline T op_identity(T x) { return x; }
+
+static inline T op_add(T a, T b) { return (T)((UT)a + (UT)b); }
+static inline T op_sub(T a, T b) { return (T)((UT)a - (UT)b); }
+static inline T op_mul(T a, T b) { return (T)((UT)a * (UT)b); }
+static inline T op_neg(T x) { return (T)(T_FLOAT ? -x : (UT)0 - (UT)x); }
+
+// For NaN in `a` the second comparison keeps it; for NaN in `b` both comparisons fail.
+static inline T op_min(T a, T b) { return (a < b || a != a) ? a : b; }
+static inline T op_max(T a, T b) { return (a > b || a != a) ? a : b; }
+
+// NaN passes both comparisons.
+static inline T op_clamp(T x, T low, T high) { return x < low ? low : (x > high ? high : x); }
+
+static inline T op_scalar_mul(T x, T scalar) { return op_mul(x, scalar); }
+
+// slope * x would turn -inf into NaN for a slope of 0; NaN itself stays.
+static inline T op_relu(T x, T slope) {
+  const T below = slope == (T)0 ? (x != x ? x : (T)0) : op_mul(slope, x);
+  return x > (T)0 ? x : below;
+}
+
+static inline T op_fill(T value) { return value; }
+
+#if T_FLOAT
+
+// functions_cpu.cl, when it comes first, has its own.
+#ifndef VECTOR_LOG
+#define VECTOR_LOG log
+#endif
+#ifndef VECTOR_POW
+#define VECTOR_POW pow
+#endif
+
+static inline T op_div(T a, T b) { return a / b; }
+static inline T op_pow(T a, T b) { return VECTOR_POW(a, b); }
+static inline T op_abs(T x) { return fabs(x); }
+static inline T op_exp(T x) { return exp(x); }
+static inline T op_log(T x) { return VECTOR_LOG(x); }
+static inline T op_sqrt(T x) { return sqrt(x); }
+static inline T op_tanh(T x) { return tanh(x); }
+static inline T op_sigmoid(T x) { return (T)1 / ((T)1 + exp(-x)); }
+
+#else
+
+// The divisors 0 and -1 trap on some CPUs (the latter for the smallest value only), so neither
+// reaches the division.
+static inline T op_div(T a, T b) {
+#if T_SIGNED
+  const T divisor = (b == 0 || b == -1) ? (T)1 : b;
+  const T quotient = b == -1 ? op_neg(a) : (T)(a / divisor);
+#else
+  const T quotient = (T)(a / (b == 0 ? (T)1 : b));
+#endif
+  return b == 0 ? (T)0 : quotient;
+}
+
+// By squaring. A negative power of anything but 1 and -1 is below 1, and that truncates to 0.
+static inline T op_pow(T base, T exponent) {
+#if T_SIGNED
+  if (exponent < 0) {
+    if (base == 1) return 1;
+    if (base == -1) return (exponent & 1) ? -1 : 1;
+    return 0;
+  }
+#endif
+  UT result = 1;
+  UT square = (UT)base;
+  for (UT rest = (UT)exponent; rest != 0; rest >>= 1) {
+    if (rest & 1) result *= square;
+    square *= square;
+  }
+  return (T)result;
+}
+
+static inline T op_abs(T x) {
+#if T_SIGNED
+  return x < 0 ? op_neg(x) : x;
+#else
+  return x;
+#endif
+}
+
+#endif

@@ -1,0 +1,39 @@
+// out[i] = BODY(in0[i], ..., p0, ...), for devices with many narrow processors.
+//
+//   in0..     N_INPUTS inputs of types T0.., broadcast to the output by their strides
+//   p0..      N_PARAMS parameters of type T
+//   out       layout.count elements of type T
+//   layout    see pointwise_layout.cl
+//
+// One work item per element. Edge rule: items past layout.count do nothing. Preconditions:
+// 1 <= rank <= MAX_RANK, dims > 0; an input that shares memory with the output has its layout.
+
+#if N_INPUTS > 0
+#define HAS_INPUTS 1
+#else
+#define HAS_INPUTS 0
+#endif
+#if N_PARAMS > 0
+#define HAS_PARAMS 1
+#else
+#define HAS_PARAMS 0
+#endif
+
+__kernel void ENTRY(POINTWISE_ARGUMENTS) {
+  const long i = (long)get_global_id(0);
+  if (i >= layout.count) return;
+
+  long at[MAX_INPUTS] = {0, 0, 0, 0};
+  long rest = i;
+  for (long d = 0; d < layout.rank; ++d) {
+    // The outermost dimension needs no division: what is left lies within it.
+    const bool outermost = d + 1 == layout.rank;
+    const long position = outermost ? rest : rest % layout.dims[d];
+    if (!outermost) rest /= layout.dims[d];
+    for (int n = 0; n < N_INPUTS; ++n) at[n] += position * layout.strides[n][d];
+  }
+  out[i] = APPLY(at[0], at[1], at[2], at[3]);
+}
+
+#undef HAS_INPUTS
+#undef HAS_PARAMS

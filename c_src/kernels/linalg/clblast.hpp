@@ -1,0 +1,20 @@
+// CLBlast, opened at run time when a device is served by it. Machines without it lose nothing but
+// that choice.
+#pragma once
+
+#include <string>
+
+#include "kernels/linalg/extent.hpp"
+#include "runtime/launch.hpp"
+#include "runtime/tensor_type.hpp"
+
+namespace dala {
+
+// Opens the library once. The empty string, or the reason why it cannot be used.
+const std::string& load_clblast();
+
+// The product of inputs 0 and 1 into the output, f32 or f64. Only after `load_clblast()` returned
+// the empty string.
+CallStep clblast_gemm(const MatmulExtent& extent, DType dtype);
+
+}  // namespace dala

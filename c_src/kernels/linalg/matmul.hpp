@@ -1,0 +1,10 @@
+// The linear algebra family.
+#pragma once
+
+#include "kernels/registry.hpp"
+
+namespace dala {
+
+Descriptors linalg_kernels();
+
+}  // namespace dala

@@ -1,0 +1,75 @@
+// What a launch plan may ask for: the device it is for, and programs from the embedded OpenCL C
+// files. Nothing here builds or touches memory, so plans are cheap enough for a scheduler thread.
+#pragma once
+
+#include <algorithm>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "kernels/descriptor.hpp"
+#include "runtime/device.hpp"
+#include "runtime/program.hpp"
+
+namespace dala {
+
+using Defines = std::vector<std::pair<std::string, std::string>>;
+
+// Macros as text, for those that hold to the end of a program.
+std::string lines(const Defines& defines);
+
+// A piece of a program: generated code, or a file below c_src/kernels, under macros that end with
+// it. A file may appear several times, once per kernel that it is the template of.
+struct Part {
+  std::string file;
+  Defines defines = {};
+  std::string code = {};  // in front of the file
+};
+
+class Planner {
+ public:
+  Planner(const Device& device, ProgramCache& programs, std::string matmul)
+      : device_(device), programs_(programs), matmul_(std::move(matmul)) {}
+
+  const Device& device() const { return device_; }
+  bool cpu_class() const { return device_.device_class() == DeviceClass::cpu; }
+  // How matmul is to be served: "auto", "builtin" or "clblast".
+  const std::string& matmul_backend() const { return matmul_; }
+
+  // CPU class: how many work-groups it takes to keep every core busy until the end.
+  int64_t busy_groups() const {
+    return std::max<int64_t>(8, 4 * static_cast<int64_t>(device_.info().compute_units));
+  }
+  // GPU class: items per group, a power of two of at most `wish` that leaves room for that much
+  // local memory per item.
+  size_t group_items(size_t wish, size_t local_bytes_per_item = 0) const;
+  // Throws `unsupported` when the call computes in f64 and the device cannot.
+  void need_arithmetic(const std::string& kernel, const Call& call) const;
+  bool fp64() const { return device_.info().fp64; }
+
+  // The program of the named files, in order, under the given macros. `files` are paths below
+  // c_src/kernels, e.g. {"elementwise/ops.cl", "elementwise/pointwise_cpu.cl"}.
+  std::shared_ptr<Program> program(const std::vector<std::string>& files, const Defines& defines);
+  // The same with `prelude` (generated code) in front, and further build options.
+  std::shared_ptr<Program> program(const std::string& prelude,
+                                   const std::vector<std::string>& files, const Defines& defines,
+                                   const std::string& options = "");
+  // A program that several kernels share: building costs much the same for one kernel as for
+  // twenty. `parts` is called only the first time `key` is asked for.
+  std::shared_ptr<Program> program(const std::string& key,
+                                   const std::function<std::vector<Part>()>& parts,
+                                   const std::string& options = "");
+
+ private:
+  const Device& device_;
+  ProgramCache& programs_;
+  std::string matmul_;
+  std::mutex mutex_;
+  std::unordered_map<std::string, std::shared_ptr<Program>> known_;
+};
+
+}  // namespace dala

@@ -1,0 +1,93 @@
+// The index along the axis of the largest element, for devices that are CPUs.
+//
+//   in       view.outer * view.axis * view.inner elements of type T
+//   out      per result the index, of type OUT (argmax_direct, with one segment)
+//   values,
+//   indexes  per result and segment the largest element and its index (argmax_partial)
+//   view     see axis.cl
+//
+// A work-group is one item and owns view.units pieces. Candidates are kept side by side, per
+// column when inner is above 1, per lane of a row otherwise. Edge rules: see argmax.cl; pieces at
+// the end of a dimension are short. Preconditions: axis > 0, segment < 2^31; nothing overlaps.
+
+// The first maximum of each of `width` columns.
+static inline void best_of_columns(__global const T *from, const long stride, const long depth,
+                                   const int width, T *best, uint *at) {
+  for (int j = 0; j < width; ++j) {
+    best[j] = from[j];
+    at[j] = 0;
+  }
+  for (long k = 1; k < depth; ++k) {
+    from += stride;
+    for (int j = 0; j < width; ++j) {
+      const bool wins = better(from[j], best[j]);
+      best[j] = wins ? from[j] : best[j];
+      at[j] = wins ? (uint)k : at[j];
+    }
+  }
+}
+
+// The first maximum of a row: the columns are LANES lanes that the row is folded into.
+static inline void best_of_row(__global const T *from, const long depth, T *best, uint *at) {
+  const long rounds = depth / LANES;
+  long i = 0;
+  best[0] = from[0];
+  at[0] = 0;
+  if (rounds > 1) {
+    best_of_columns(from, LANES, rounds, LANES, best, at);
+    for (int j = 0; j < LANES; ++j) at[j] = at[j] * LANES + (uint)j;
+    for (int j = 1; j < LANES; ++j) {
+      if (comes_first(best[j], at[j], best[0], at[0])) {
+        best[0] = best[j];
+        at[0] = at[j];
+      }
+    }
+    i = rounds * LANES;
+  }
+  for (; i < depth; ++i) {
+    if (better(from[i], best[0])) {
+      best[0] = from[i];
+      at[0] = (uint)i;
+    }
+  }
+}
+
+static inline void best_of_piece(__global const T *in, const AxisView view, const Piece piece,
+                                 T *best, uint *at) {
+  if (view.inner == 1) {
+    best_of_row(in + piece.from, piece.depth, best, at);
+  } else {
+    best_of_columns(in + piece.from, view.inner, piece.depth, piece.width, best, at);
+  }
+}
+
+__kernel __attribute__((reqd_work_group_size(1, 1, 1)))
+void argmax_direct(__global const T *restrict in, __global OUT *restrict out,
+                   const AxisView view) {
+  T best[COLUMNS];
+  uint at[COLUMNS];
+  const long first = (long)get_group_id(0) * view.units;
+  const long last = min(first + view.units, pieces_of(view));
+  for (long index = first; index < last; ++index) {
+    const Piece piece = piece_at(view, index);
+    best_of_piece(in, view, piece, best, at);
+    for (int j = 0; j < piece.width; ++j) out[piece.to + j] = (OUT)at[j];
+  }
+}
+
+__kernel __attribute__((reqd_work_group_size(1, 1, 1)))
+void argmax_partial(__global const T *restrict in, __global T *restrict values,
+                    __global long *restrict indexes, const AxisView view) {
+  T best[COLUMNS];
+  uint at[COLUMNS];
+  const long first = (long)get_group_id(0) * view.units;
+  const long last = min(first + view.units, pieces_of(view));
+  for (long index = first; index < last; ++index) {
+    const Piece piece = piece_at(view, index);
+    best_of_piece(in, view, piece, best, at);
+    for (int j = 0; j < piece.width; ++j) {
+      values[piece.to + j] = best[j];
+      indexes[piece.to + j] = piece.start + (long)at[j];
+    }
+  }
+}

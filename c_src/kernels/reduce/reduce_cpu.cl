@@ -1,0 +1,36 @@
+// out[o][s][i] = FINISH(COMBINE over k in segment s of in[o][k][i], total), for devices that are
+// CPUs.
+//
+//   in     view.outer * view.axis * view.inner elements of type IN
+//   out    view.outer * view.segments * view.inner elements of type OUT
+//   view   see axis.cl
+//
+//   ACC, IDENTITY, COMBINE  the type of partial results, the neutral one, how two become one
+//   ROW                     the function of row_cpu.cl for this operation
+//   FINISH                  what is stored, from the accumulated value and view.total
+//
+// A work-group is one item and owns view.units pieces: a row when inner is 1, otherwise up to
+// COLUMNS neighbouring columns, accumulated side by side while the axis goes past. Edge rules:
+// short pieces at the end of a dimension; an empty axis gives IDENTITY. Preconditions: in and out
+// do not overlap.
+
+__kernel __attribute__((reqd_work_group_size(1, 1, 1)))
+void ENTRY(__global const IN *restrict in, __global OUT *restrict out, const AxisView view) {
+  const long first = (long)get_group_id(0) * view.units;
+  const long last = min(first + view.units, pieces_of(view));
+  for (long index = first; index < last; ++index) {
+    const Piece piece = piece_at(view, index);
+    __global const IN *from = in + piece.from;
+    __global OUT *to = out + piece.to;
+    if (view.inner == 1) {
+      *to = (OUT)FINISH(ROW(from, piece.depth, (ACC)0), view.total);
+      continue;
+    }
+    ACC results[COLUMNS];
+    for (int j = 0; j < piece.width; ++j) results[j] = IDENTITY;
+    for (long k = 0; k < piece.depth; ++k, from += view.inner) {
+      for (int j = 0; j < piece.width; ++j) results[j] = COMBINE(results[j], (ACC)from[j]);
+    }
+    for (int j = 0; j < piece.width; ++j) to[j] = (OUT)FINISH(results[j], view.total);
+  }
+}

@@ -1,0 +1,78 @@
+#include "kernels/checks.hpp"
+#include "kernels/element.hpp"
+#include "kernels/reduce/axis.hpp"
+#include "kernels/reduce/reduce.hpp"
+
+namespace dala {
+namespace {
+
+std::vector<Part> softmax_parts(const Planner& planner, DType dtype) {
+  std::vector<Part> parts{
+      {"reduce/axis.cl"},
+      {"reduce/operations.cl", {}, lines(axis_defines(dtype, planner.fp64()))}};
+  if (!planner.cpu_class()) {
+    parts.push_back({"reduce/softmax_gpu.cl"});
+    return parts;
+  }
+  parts.push_back({"reduce/row_cpu.cl",
+                   {{"NAME", "row_max"},
+                    {"IN", "T"},
+                    {"ACC", "T"},
+                    {"IDENTITY", "LOWEST"},
+                    {"COMBINE", "combine_max"},
+                    {"MAP(x, center)", "(x)"}}});
+  parts.push_back({"reduce/row_cpu.cl",
+                   {{"NAME", "row_sum"},
+                    {"IN", "T"},
+                    {"ACC", "SUM"},
+                    {"IDENTITY", "0"},
+                    {"COMBINE", "combine_sum"},
+                    {"MAP(x, center)", "(x)"}}});
+  parts.push_back({"reduce/softmax_cpu.cl"});
+  return parts;
+}
+
+Launch plan_softmax(const Call& call, Planner& planner) {
+  planner.need_arithmetic("softmax", call);
+  Launch launch;
+  launch.in_place = true;
+  if (call.output.count() == 0) return launch;
+  const DType dtype = call.output.dtype;
+  const auto program = planner.program(text("softmax ", to_string(dtype)),
+                                       [&] { return softmax_parts(planner, dtype); });
+  AxisView view = view_of(call);
+  if (planner.cpu_class()) {
+    const Range range = piece_range(planner, view);
+    launch.steps.push_back(
+        KernelStep{program, "softmax", {input(0), output(), value(view)}, range});
+  } else {
+    const size_t items = planner.group_items(256, sizeof(double));
+    launch.steps.push_back(
+        KernelStep{program,
+                   "softmax",
+                   {input(0), output(), value(view), LocalMemory{items * sizeof(double)}},
+                   group_per_result(view.results(), items)});
+  }
+  // The exponential weighs about as much as moving ten elements.
+  launch.work = 10 * static_cast<double>(call.output.bytes());
+  return launch;
+}
+
+}  // namespace
+
+Descriptor softmax_kernel() {
+  Descriptor softmax;
+  softmax.name = "softmax";
+  softmax.summary = "exp(x) / sum of exp(x) along an axis, without overflow.";
+  softmax.dtypes = kFloatDTypes;
+  softmax.output_rule = "the input's element type and shape";
+  softmax.params = {axis_param("the axis that sums to 1; the last one when absent", -1)};
+  softmax.check = [](const Call& call) {
+    need_output_dtype("softmax", call, {call.inputs[0].dtype});
+    need_output_shape("softmax", call, {call.inputs[0].shape});
+  };
+  softmax.plan = plan_softmax;
+  return softmax;
+}
+
+}  // namespace dala

@@ -1,0 +1,103 @@
+#include "kernels/registry.hpp"
+
+#include <algorithm>
+#include <numeric>
+#include <utility>
+
+#include "kernels/elementwise/elementwise.hpp"
+#include "kernels/linalg/matmul.hpp"
+#include "kernels/reduce/reduce.hpp"
+#include "kernels/shape/shape.hpp"
+#include "runtime/error.hpp"
+
+namespace dala {
+namespace {
+
+size_t edit_distance(const std::string& a, const std::string& b) {
+  std::vector<size_t> row(b.size() + 1);
+  std::iota(row.begin(), row.end(), size_t{0});
+  for (size_t i = 0; i < a.size(); ++i) {
+    size_t diagonal = std::exchange(row[0], i + 1);
+    for (size_t j = 0; j < b.size(); ++j) {
+      const size_t substitute = diagonal + (a[i] == b[j] ? 0 : 1);
+      diagonal = row[j + 1];
+      row[j + 1] = std::min({substitute, row[j] + 1, row[j + 1] + 1});
+    }
+  }
+  return row.back();
+}
+
+// Small for what may have been meant: a slip of the pen, or a name without its prefix ("add").
+size_t strangeness(const std::string& given, const std::string& name) {
+  const size_t distance = edit_distance(given, name);
+  if (given.size() >= 3 && name.ends_with("_" + given)) return std::min<size_t>(distance, 1);
+  return distance;
+}
+
+std::string suggestion(const std::string& given, const std::vector<std::string>& names) {
+  constexpr size_t kMost = 3;
+  const size_t limit = std::max<size_t>(2, given.size() / 3);
+  std::vector<std::pair<size_t, std::string>> near;
+  for (const std::string& name : names) {
+    const size_t distance = strangeness(given, name);
+    if (distance <= limit) near.emplace_back(distance, name);
+  }
+  if (near.empty()) return "kernels/0 lists those there are";
+  std::sort(near.begin(), near.end());
+  std::vector<std::string> nearest;
+  for (const auto& [distance, name] : near) {
+    if (distance == near[0].first && nearest.size() < kMost) nearest.push_back(name);
+  }
+  return text("did you mean ", join(nearest, " or "), "?");
+}
+
+}  // namespace
+
+Registry::Registry() {
+  for (auto family : {elementwise_kernels, shape_kernels, reduce_kernels, linalg_kernels}) {
+    for (Descriptor& descriptor : family()) {
+      std::string name = descriptor.name;
+      kernels_.emplace(std::move(name), std::make_shared<Descriptor>(std::move(descriptor)));
+    }
+  }
+}
+
+std::shared_ptr<const Descriptor> Registry::find(const std::string& name) const {
+  const std::lock_guard lock(mutex_);
+  const auto found = kernels_.find(name);
+  if (found != kernels_.end()) return found->second;
+  std::vector<std::string> names;
+  for (const auto& [known, descriptor] : kernels_) names.push_back(known);
+  throw Error(Reason::unknown_kernel,
+              text("no kernel is named ", name, "; ", suggestion(name, names)));
+}
+
+std::vector<std::shared_ptr<const Descriptor>> Registry::list() const {
+  const std::lock_guard lock(mutex_);
+  std::vector<std::shared_ptr<const Descriptor>> result;
+  for (const auto& [name, descriptor] : kernels_) result.push_back(descriptor);
+  return result;
+}
+
+void Registry::add(Descriptor descriptor) {
+  const std::lock_guard lock(mutex_);
+  auto& place = kernels_[descriptor.name];
+  if (place && !place->custom) {
+    throw Error(Reason::invalid_param,
+                text(descriptor.name, " is a built-in kernel and cannot be replaced"));
+  }
+  descriptor.custom = true;
+  place = std::make_shared<Descriptor>(std::move(descriptor));
+  ++generation_;
+}
+
+bool Registry::remove(const std::string& name) {
+  const std::lock_guard lock(mutex_);
+  const auto found = kernels_.find(name);
+  if (found == kernels_.end() || !found->second->custom) return false;
+  kernels_.erase(found);
+  ++generation_;
+  return true;
+}
+
+}  // namespace dala

@@ -1,0 +1,41 @@
+// All kernels by name: the built-in ones, collected from their families, and those that users
+// register while the VM runs.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "kernels/descriptor.hpp"
+
+namespace dala {
+
+// Each family adds its descriptors here; the list in registry.cpp is the only one.
+using Descriptors = std::vector<Descriptor>;
+
+class Registry {
+ public:
+  Registry();
+
+  // Throws `unknown_kernel`, with the names that come closest.
+  std::shared_ptr<const Descriptor> find(const std::string& name) const;
+  std::vector<std::shared_ptr<const Descriptor>> list() const;  // sorted by name
+
+  // Adds or replaces a custom kernel. The name of a built-in one is an `invalid_param` error.
+  void add(Descriptor descriptor);
+  bool remove(const std::string& name);  // custom kernels only
+
+  // Changes whenever a kernel is added or removed, so that plans made before can be told apart.
+  uint64_t generation() const { return generation_.load(); }
+
+ private:
+  std::atomic<uint64_t> generation_{0};
+  mutable std::mutex mutex_;
+  std::map<std::string, std::shared_ptr<const Descriptor>> kernels_;
+};
+
+}  // namespace dala

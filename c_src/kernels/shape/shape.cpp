@@ -1,0 +1,167 @@
+#include "kernels/shape/shape.hpp"
+
+#include <algorithm>
+#include <numeric>
+
+#include "kernels/checks.hpp"
+#include "kernels/element.hpp"
+#include "kernels/elementwise/pointwise.hpp"
+
+namespace dala {
+namespace {
+
+constexpr int64_t kCpuTile = 64;  // TILE in transpose_cpu.cl
+
+// Which input axis becomes each output axis: the parameter, or all of them in reverse.
+std::vector<size_t> permutation(const Call& call) {
+  const size_t rank = call.inputs[0].shape.size();
+  std::vector<size_t> axes(rank);
+  std::iota(axes.rbegin(), axes.rend(), size_t{0});
+  if (!call.has("axes")) return axes;
+
+  const ParamValue& given = call.params.at("axes");
+  const auto& numbers = std::get<std::vector<double>>(given);
+  const auto bound = static_cast<double>(rank);
+  std::vector<bool> seen(rank, false);
+  bool valid = numbers.size() == rank;
+  for (size_t i = 0; valid && i < rank; ++i) {
+    const double axis = numbers[i] < 0 ? numbers[i] + bound : numbers[i];
+    valid = axis >= 0 && axis < bound && !seen[static_cast<size_t>(axis)];
+    if (!valid) break;
+    axes[i] = static_cast<size_t>(axis);
+    seen[axes[i]] = true;
+  }
+  if (!valid) {
+    throw Error(Reason::invalid_param,
+                text("axes of transpose must name each of the ", rank,
+                     " dimensions of input 0 once, got ", to_string(given)));
+  }
+  return axes;
+}
+
+// A transposition of matrices: [batches][rows][columns] to [batches][columns][rows].
+struct Matrices {
+  int64_t batches = 1;
+  int64_t rows = 1;
+  int64_t columns = 1;
+};
+
+// The merged walk is one of matrices when the output's innermost dimension steps over rows of the
+// input and the next one runs along them.
+std::optional<Matrices> as_matrices(const PointwiseLayout& layout) {
+  const auto& stride = layout.strides[0];
+  if (layout.rank < 2 || layout.rank > 3) return std::nullopt;
+  const Matrices matrices{layout.rank == 3 ? layout.dims[2] : 1, layout.dims[0], layout.dims[1]};
+  if (stride[1] != 1 || stride[0] != matrices.columns) return std::nullopt;
+  if (layout.rank == 3 && stride[2] != matrices.rows * matrices.columns) return std::nullopt;
+  return matrices;
+}
+
+KernelStep cpu_step(Planner& planner, const Matrices& matrices, const char* type) {
+  const auto& [batches, rows, columns] = matrices;
+  const int64_t total = batches * ceil_div(rows, kCpuTile) * ceil_div(columns, kCpuTile);
+  const int64_t tiles =
+      std::clamp<int64_t>(total / planner.busy_groups(), 1, 16 * 1024 / (kCpuTile * kCpuTile));
+  Range range;
+  range.global[0] = static_cast<size_t>(ceil_div(total, tiles));
+  return {planner.program({"shape/transpose_cpu.cl"}, {{"T", type}}),
+          "transpose",
+          {input(0), output(), value(batches), value(rows), value(columns), value(tiles)},
+          range};
+}
+
+KernelStep gpu_step(Planner& planner, const Matrices& matrices, const char* type) {
+  const auto& [batches, rows, columns] = matrices;
+  const int64_t tile = planner.group_items(256, 2 * sizeof(int64_t)) >= 256 ? 16 : 4;
+  const auto side = static_cast<size_t>(tile);
+  Range range;
+  range.dimensions = 3;
+  range.local = {side, side, 1};
+  range.global = {static_cast<size_t>(ceil_div(columns, tile)) * side,
+                  static_cast<size_t>(ceil_div(rows, tile)) * side, static_cast<size_t>(batches)};
+  return {planner.program({"shape/transpose_gpu.cl"},
+                          {{"T", type}, {"TILE", std::to_string(tile)}}),
+          "transpose",
+          {input(0), output(), value(rows), value(columns)},
+          range};
+}
+
+// The unsigned type of the same size, for kernels that only move elements.
+DType carrier(DType dtype) {
+  return size_of(dtype) == 1 ? DType::u8 : size_of(dtype) == 4 ? DType::u32 : DType::s64;
+}
+
+Launch plan_transpose(const Call& call, Planner& planner) {
+  Launch launch;
+  if (call.output.count() == 0) return launch;
+
+  const Shape own = strides_of(call.inputs[0].shape);
+  Shape walked;
+  for (size_t axis : permutation(call)) walked.push_back(own[axis]);
+  const PointwiseLayout layout = merged_layout("transpose", call.output.shape, {walked});
+
+  if (const auto matrices = as_matrices(layout)) {
+    const char* type = unsigned_name(size_of(call.output.dtype));
+    launch.steps.push_back(planner.cpu_class() ? cpu_step(planner, *matrices, type)
+                                               : gpu_step(planner, *matrices, type));
+    launch.work = 2.0 * static_cast<double>(call.output.bytes());
+  } else {
+    const Entry copy = pointwise_entry(planner, {"op_identity", 1, 0}, carrier(call.output.dtype));
+    launch = pointwise_launch(planner, copy, call, layout, {});
+  }
+  launch.in_place = false;
+  return launch;
+}
+
+Descriptor transpose_kernel() {
+  ParamSpec axes;
+  axes.name = "axes";
+  axes.kind = ParamSpec::Kind::axes;
+  axes.summary = "which input axis becomes each output axis; all in reverse when absent";
+
+  Descriptor transpose;
+  transpose.name = "transpose";
+  transpose.summary = "Reorders the dimensions, by default into reverse order.";
+  transpose.dtypes = kEveryDType;
+  transpose.output_rule = "the input's element type, its shape in the new order";
+  transpose.params = {axes};
+  transpose.check = [](const Call& call) {
+    need_output_dtype("transpose", call, {call.inputs[0].dtype});
+    Shape expected;
+    for (size_t axis : permutation(call)) expected.push_back(call.inputs[0].shape[axis]);
+    need_output_shape("transpose", call, {expected});
+  };
+  transpose.plan = plan_transpose;
+  return transpose;
+}
+
+Descriptor reshape_kernel() {
+  Descriptor reshape;
+  reshape.name = "reshape";
+  reshape.summary = "The same elements in the same order under another shape.";
+  reshape.dtypes = kEveryDType;
+  reshape.output_rule = "the input's element type, any shape of as many elements";
+  reshape.check = [](const Call& call) {
+    need_output_dtype("reshape", call, {call.inputs[0].dtype});
+    const int64_t given = call.inputs[0].count();
+    if (call.output.count() == given) return;
+    throw Error(Reason::shape_mismatch,
+                text("reshape keeps the number of elements: input 0 of shape ",
+                     to_string(call.inputs[0].shape), " has ", given, ", the output of shape ",
+                     to_string(call.output.shape), " has ", call.output.count()));
+  };
+  reshape.plan = [](const Call& call, Planner&) {
+    Launch launch;
+    const size_t bytes = call.output.bytes();
+    if (bytes > 0) launch.steps.push_back(CopyStep{input(0), output(), bytes});
+    launch.work = 2.0 * static_cast<double>(bytes);
+    return launch;
+  };
+  return reshape;
+}
+
+}  // namespace
+
+Descriptors shape_kernels() { return {transpose_kernel(), reshape_kernel()}; }
+
+}  // namespace dala

@@ -1,0 +1,10 @@
+// The shape family: kernels that move elements and do not look at them.
+#pragma once
+
+#include "kernels/registry.hpp"
+
+namespace dala {
+
+Descriptors shape_kernels();
+
+}  // namespace dala

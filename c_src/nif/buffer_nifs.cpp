@@ -1,0 +1,138 @@
+// Buffers: made, read, described and freed. Only the list conversions take time that grows with
+// the data; callers choose their dirty twins for long lists.
+#include "nif/list_codec.hpp"
+#include "nif/resources.hpp"
+
+namespace dala::nif {
+namespace {
+
+// Results up to this size are copied into an ordinary binary: that costs less than keeping the
+// storage from being written to.
+constexpr size_t kCopyUpTo = 4096;
+
+Term new_buffer(ErlNifEnv* env, BufferPtr buffer) {
+  return ok(env, fine::encode(env, fine::make_resource<BufferResource>(std::move(buffer))));
+}
+
+Term encode_binary(ErlNifEnv* env, const std::shared_ptr<Readback>& readback) {
+  const auto* data = reinterpret_cast<const char*>(readback->data());
+  if (readback->bytes() <= kCopyUpTo) return fine::make_new_binary(env, data, readback->bytes());
+  return fine::make_resource_binary(env, fine::make_resource<ReadbackResource>(readback), data,
+                                    readback->bytes());
+}
+
+// Keeps a binary alive in an environment of its own, and finds its bytes there.
+struct Pinned {
+  std::shared_ptr<void> owner;
+  const unsigned char* data = nullptr;
+};
+Pinned pin(ERL_NIF_TERM term) {
+  ErlNifEnv* env = enif_alloc_env();
+  std::shared_ptr<void> owner(env,
+                              [](void* each) { enif_free_env(static_cast<ErlNifEnv*>(each)); });
+  ErlNifBinary binary;
+  enif_inspect_binary(env, enif_make_copy(env, term), &binary);
+  return {std::move(owner), binary.data};
+}
+
+}  // namespace
+
+Term buffer_from_list(ErlNifEnv* env, Term values, Term shape, Term dtype) {
+  return guarded(env, [&] {
+    const TensorType type = decode_type(env, shape, dtype);
+    const auto current = engine();
+    const std::vector<std::byte> bytes = encode_elements(env, values, type);
+    return new_buffer(env, current->runtime().from_host(type, bytes.data(), nullptr));
+  });
+}
+FINE_NIF(buffer_from_list, 0);
+
+Term buffer_from_list_dirty(ErlNifEnv* env, Term values, Term shape, Term dtype) {
+  return buffer_from_list(env, values, shape, dtype);
+}
+FINE_NIF(buffer_from_list_dirty, ERL_NIF_DIRTY_JOB_CPU_BOUND);
+
+Term buffer_from_binary(ErlNifEnv* env, Term data, Term shape, Term dtype) {
+  return guarded(env, [&] {
+    const TensorType type = decode_type(env, shape, dtype);
+    const auto binary = fine::decode<ErlNifBinary>(env, data);
+    if (binary.size != type.bytes()) {
+      throw Error(Reason::shape_mismatch,
+                  text("shape ", to_string(type.shape), " of ", to_string(type.dtype), " has ",
+                       type.bytes(), " bytes, the binary has ", binary.size));
+    }
+    const auto current = engine();
+    Pinned pinned = pin(data);
+    return new_buffer(env,
+                      current->runtime().from_host(type, pinned.data, std::move(pinned.owner)));
+  });
+}
+FINE_NIF(buffer_from_binary, 0);
+
+Term buffer_zeros(ErlNifEnv* env, Term shape, Term dtype) {
+  return guarded(env, [&] {
+    const TensorType type = decode_type(env, shape, dtype);
+    return new_buffer(env, engine()->runtime().zeros(type));
+  });
+}
+FINE_NIF(buffer_zeros, 0);
+
+Term buffer_type(ErlNifEnv* env, Term ref) {
+  return guarded(env, [&] {
+    const TensorType& type = decode_buffer(env, ref, "the buffer")->type();
+    return ok(env, tuple(env, {encode_shape(env, type.shape), atom(env, to_string(type.dtype))}));
+  });
+}
+FINE_NIF(buffer_type, 0);
+
+Term buffer_valid(ErlNifEnv* env, Term ref) {
+  const Caller caller(env);
+  try {
+    return boolean(env,
+                   engine()->runtime().scheduler().valid(*decode_buffer(env, ref, "the buffer")));
+  } catch (const Error&) {
+    return boolean(env, false);
+  }
+}
+FINE_NIF(buffer_valid, 0);
+
+Term buffer_free(ErlNifEnv* env, Term ref) {
+  return guarded(env, [&] {
+    const BufferPtr buffer = decode_buffer(env, ref, "the buffer");
+    engine()->runtime().scheduler().free(*buffer);
+    return atom(env, "ok");
+  });
+}
+FINE_NIF(buffer_free, 0);
+
+// `{:ok, binary}` when the content is there, else `{:pending, id, readback}`: wait for the
+// command, then ask for `readback_binary`.
+Term buffer_read(ErlNifEnv* env, Term ref) {
+  return guarded(env, [&] {
+    const BufferPtr buffer = decode_buffer(env, ref, "the buffer");
+    const Runtime::Read read = engine()->runtime().read(buffer, client(env));
+    if (!read.pending) return ok(env, encode_binary(env, read.readback));
+    return tuple(env, {atom(env, "pending"), unsigned_integer(env, *read.pending),
+                       fine::encode(env, fine::make_resource<ReadbackResource>(read.readback))});
+  });
+}
+FINE_NIF(buffer_read, 0);
+
+Term readback_binary(ErlNifEnv* env, fine::ResourcePtr<ReadbackResource> resource) {
+  return guarded(env, [&] { return encode_binary(env, resource->readback); });
+}
+FINE_NIF(readback_binary, 0);
+
+Term decode_list(ErlNifEnv* env, ErlNifBinary binary, Term dtype) {
+  return guarded(env, [&] {
+    return decode_elements(env, binary.data, binary.size, decode_dtype(env, dtype));
+  });
+}
+FINE_NIF(decode_list, 0);
+
+Term decode_list_dirty(ErlNifEnv* env, ErlNifBinary binary, Term dtype) {
+  return decode_list(env, binary, dtype);
+}
+FINE_NIF(decode_list_dirty, ERL_NIF_DIRTY_JOB_CPU_BOUND);
+
+}  // namespace dala::nif

@@ -1,0 +1,107 @@
+// Commands: submitted, asked about, waited for by message.
+#include "nif/resources.hpp"
+
+namespace dala::nif {
+namespace {
+
+Listener tell(std::shared_ptr<Message> message) {
+  return [message = std::move(message)](CommandId id, const Error* error) {
+    message->send_result(id, error);
+  };
+}
+
+// How the submitter wants to hear of it: `{:reply, ref}`, `{:notify, pid}` or `:async`.
+struct Mode {
+  bool reply = false;
+  Listener listener;
+};
+
+Mode decode_mode(ErlNifEnv* env, ERL_NIF_TERM term) {
+  if (atom_name(env, term) == "async") return {};
+  const auto [kind, target] = fine::decode<std::tuple<fine::Atom, Term>>(env, term);
+  if (kind == "reply") return {true, tell(Message::reply(self(env), target))};
+  return {false, tell(Message::notification(fine::decode<ErlNifPid>(env, target)))};
+}
+
+Term full(ErlNifEnv* env, CommandId id) {
+  return tuple(env, {atom(env, "full"), unsigned_integer(env, id)});
+}
+
+Term encode_outcome(ErlNifEnv* env, const Scheduler::Outcome& outcome, std::string_view done) {
+  switch (outcome.status) {
+    case Scheduler::Status::pending:
+      return atom(env, "pending");
+    case Scheduler::Status::completed:
+      return atom(env, done);
+    case Scheduler::Status::failed:
+      break;
+  }
+  return error(env, *outcome.error);
+}
+
+// References are unique, and so is this for all practical purposes.
+Token token_of(ERL_NIF_TERM ref) {
+  return (static_cast<Token>(enif_hash(ERL_NIF_INTERNAL_HASH, ref, 1)) << 32) ^
+         enif_hash(ERL_NIF_INTERNAL_HASH, ref, 2);
+}
+
+}  // namespace
+
+// A problem with a command that waits for its reply is returned at once; otherwise the id that
+// comes back is one that has failed.
+Term submit(ErlNifEnv* env, fine::Atom op, std::string kernel, Term inputs, Term output,
+            Term params, Term mode_term) {
+  return guarded(env, [&] {
+    const auto current = engine();
+    Scheduler& scheduler = current->runtime().scheduler();
+    const Mode mode = decode_mode(env, mode_term);
+    if (const auto id = scheduler.backlog()) return full(env, *id);
+    try {
+      const std::vector<BufferPtr> sources = decode_buffers(env, inputs);
+      const BufferPtr target = decode_buffer(env, output, "the output");
+      Stage stage;
+      if (op == "copy_buffer") {
+        if (sources.size() != 1) {
+          throw Error(Reason::arity_mismatch,
+                      text("copy_buffer takes 1 input, got ", sources.size()));
+        }
+        stage = current->copy_stage(sources.front(), target);
+      } else {
+        stage = current->stage(kernel, sources, target, decode_params(env, params));
+      }
+      const CommandId id = scheduler.submit({std::move(stage)}, client(env), mode.listener);
+      return ok(env, unsigned_integer(env, id));
+    } catch (const Error& problem) {
+      if (mode.reply) throw;
+      return ok(env, unsigned_integer(env, scheduler.submit_failure(problem, mode.listener)));
+    }
+  });
+}
+FINE_NIF(submit, 0);
+
+Term command_poll(ErlNifEnv* env, uint64_t id) {
+  return guarded(env, [&] {
+    return encode_outcome(env, engine()->runtime().scheduler().poll(id), "completed");
+  });
+}
+FINE_NIF(command_poll, 0);
+
+// While the command is pending, the caller will get `{ref, :ok | {:error, e}}`.
+Term command_watch(ErlNifEnv* env, uint64_t id, Term ref) {
+  return guarded(env, [&] {
+    const auto outcome = engine()->runtime().scheduler().watch(
+        id, token_of(ref), tell(Message::reply(self(env), ref)));
+    return encode_outcome(env, outcome, "ok");
+  });
+}
+FINE_NIF(command_watch, 0);
+
+// False: too late, the message is there or on its way.
+Term command_unwatch(ErlNifEnv* env, uint64_t id, Term ref) {
+  return guarded(env, [&] {
+    return boolean(env, engine()->runtime().scheduler().unwatch(id, token_of(ref)));
+  });
+}
+FINE_NIF(command_unwatch, 0);
+
+}  // namespace dala::nif

@@ -1,0 +1,81 @@
+#include "nif/instance.hpp"
+
+#include <cstdlib>
+#include <utility>
+
+namespace dala::nif {
+namespace {
+
+// A thread that is compiling while exit() destroys the compiler's globals crashes the process at
+// its very end. Handlers run in the reverse order of registration, so this one, registered when
+// the driver and its compiler are loaded, ends our threads before that.
+void register_exit_handler() {
+  static const int registered = std::atexit([] { Instance::get().abandon(); });
+  (void)registered;
+}
+
+}  // namespace
+
+Instance& Instance::get() {
+  // Never destroyed: at exit there is no time to wait for the device, and `stop` is there for
+  // everything else.
+  static auto* instance = new Instance;
+  return *instance;
+}
+
+void Instance::post(std::function<void()> job) {
+  std::lock_guard lock(mutex_);
+  if (starter_ == nullptr) starter_ = std::make_unique<Worker>("dala_starter", 1);
+  starter_->post(std::move(job));
+}
+
+void Instance::start(const Config& config) {
+  {
+    std::lock_guard lock(mutex_);
+    if (engine_ != nullptr) return;
+    if (failure_) throw *failure_;
+  }
+  try {
+    auto engine = std::make_shared<Engine>(with_environment(config));
+    register_exit_handler();
+    std::lock_guard lock(mutex_);
+    engine_ = std::move(engine);
+  } catch (const Error& error) {
+    // Remembered: drivers that failed to start do not recover within a process.
+    std::lock_guard lock(mutex_);
+    failure_ = error;
+    throw;
+  }
+}
+
+std::shared_ptr<Engine> Instance::engine() {
+  std::lock_guard lock(mutex_);
+  if (engine_ != nullptr) return engine_;
+  if (failure_) throw *failure_;
+  throw Error(Reason::no_device, "the runtime has not been started");
+}
+
+void Instance::let_go(std::shared_ptr<void> object) {
+  std::lock_guard lock(mutex_);
+  if (engine_ != nullptr) engine_->runtime().worker().post([object = std::move(object)] {});
+}
+
+void Instance::abandon() {
+  const std::unique_lock lock(mutex_, std::try_to_lock);
+  if (lock && engine_ != nullptr) engine_->runtime().abandon();
+}
+
+void Instance::stop() {
+  std::unique_ptr<Worker> starter;
+  {
+    std::lock_guard lock(mutex_);
+    starter = std::move(starter_);
+  }
+  starter.reset();  // joins; its jobs take the lock
+  std::shared_ptr<Engine> engine;
+  std::lock_guard lock(mutex_);
+  engine = std::move(engine_);
+  failure_.reset();
+}
+
+}  // namespace dala::nif

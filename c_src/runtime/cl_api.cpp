@@ -1,0 +1,98 @@
+#include "runtime/cl_api.hpp"
+
+#include <dlfcn.h>
+
+#include <mutex>
+#include <utility>
+
+#include "runtime/error.hpp"
+
+namespace dala {
+namespace {
+
+ClApi g_api;
+
+#if defined(__APPLE__)
+constexpr const char* kLibraries[] = {"/System/Library/Frameworks/OpenCL.framework/OpenCL"};
+#else
+constexpr const char* kLibraries[] = {"libOpenCL.so.1", "libOpenCL.so"};
+#endif
+
+std::string open_library() {
+  void* library = nullptr;
+  for (const char* name : kLibraries) {
+    // NODELETE: drivers start threads that outlive us, so the code must never be unmapped.
+    library = dlopen(name, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
+    if (library != nullptr) break;
+  }
+  if (library == nullptr) return text("the OpenCL loader library cannot be opened: ", dlerror());
+
+#define DALA_CL_LOAD(name)                                                    \
+  g_api.name = reinterpret_cast<decltype(g_api.name)>(dlsym(library, #name)); \
+  if (g_api.name == nullptr) return "the OpenCL loader library has no " #name;
+  DALA_CL_FUNCTIONS(DALA_CL_LOAD)
+#undef DALA_CL_LOAD
+  return "";
+}
+
+}  // namespace
+
+const std::string& load_cl() {
+  static const std::string problem = open_library();
+  return problem;
+}
+
+const ClApi& cl() { return g_api; }
+
+const char* status_name(cl_int status) {
+  switch (status) {
+#define DALA_CL_STATUS(name) \
+  case name:                 \
+    return #name;
+    DALA_CL_STATUS(CL_SUCCESS)
+    DALA_CL_STATUS(CL_DEVICE_NOT_FOUND)
+    DALA_CL_STATUS(CL_DEVICE_NOT_AVAILABLE)
+    DALA_CL_STATUS(CL_COMPILER_NOT_AVAILABLE)
+    DALA_CL_STATUS(CL_MEM_OBJECT_ALLOCATION_FAILURE)
+    DALA_CL_STATUS(CL_OUT_OF_RESOURCES)
+    DALA_CL_STATUS(CL_OUT_OF_HOST_MEMORY)
+    DALA_CL_STATUS(CL_BUILD_PROGRAM_FAILURE)
+    DALA_CL_STATUS(CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST)
+    DALA_CL_STATUS(CL_KERNEL_ARG_INFO_NOT_AVAILABLE)
+    DALA_CL_STATUS(CL_INVALID_VALUE)
+    DALA_CL_STATUS(CL_INVALID_DEVICE)
+    DALA_CL_STATUS(CL_INVALID_CONTEXT)
+    DALA_CL_STATUS(CL_INVALID_COMMAND_QUEUE)
+    DALA_CL_STATUS(CL_INVALID_MEM_OBJECT)
+    DALA_CL_STATUS(CL_INVALID_BINARY)
+    DALA_CL_STATUS(CL_INVALID_BUILD_OPTIONS)
+    DALA_CL_STATUS(CL_INVALID_PROGRAM_EXECUTABLE)
+    DALA_CL_STATUS(CL_INVALID_KERNEL_NAME)
+    DALA_CL_STATUS(CL_INVALID_KERNEL_DEFINITION)
+    DALA_CL_STATUS(CL_INVALID_ARG_INDEX)
+    DALA_CL_STATUS(CL_INVALID_ARG_VALUE)
+    DALA_CL_STATUS(CL_INVALID_ARG_SIZE)
+    DALA_CL_STATUS(CL_INVALID_KERNEL_ARGS)
+    DALA_CL_STATUS(CL_INVALID_WORK_DIMENSION)
+    DALA_CL_STATUS(CL_INVALID_WORK_GROUP_SIZE)
+    DALA_CL_STATUS(CL_INVALID_WORK_ITEM_SIZE)
+    DALA_CL_STATUS(CL_INVALID_GLOBAL_WORK_SIZE)
+    DALA_CL_STATUS(CL_INVALID_EVENT_WAIT_LIST)
+    DALA_CL_STATUS(CL_INVALID_OPERATION)
+    DALA_CL_STATUS(CL_INVALID_BUFFER_SIZE)
+#undef DALA_CL_STATUS
+    default:
+      return "an OpenCL status this library has no name for";
+  }
+}
+
+void check(cl_int status, const char* routine) {
+  if (status == CL_SUCCESS) return;
+  const bool memory = status == CL_MEM_OBJECT_ALLOCATION_FAILURE ||
+                      status == CL_OUT_OF_HOST_MEMORY || status == CL_INVALID_BUFFER_SIZE;
+  throw Error(memory ? Reason::out_of_memory : Reason::device_error,
+              text(routine, " failed with ", status_name(status), " (", status, ")"),
+              {{"routine", std::string(routine)}, {"status", int64_t{status}}});
+}
+
+}  // namespace dala

@@ -1,0 +1,74 @@
+#include "runtime/config.hpp"
+
+#include <stdlib.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <initializer_list>
+
+#include "runtime/error.hpp"
+
+namespace dala {
+namespace {
+
+std::string environment(const char* name) {
+  const char* value = getenv(name);
+  return value == nullptr ? "" : value;
+}
+
+void read_choice(const char* name, std::string& field,
+                 std::initializer_list<std::string_view> choices) {
+  const std::string value = environment(name);
+  if (!value.empty()) field = value;
+  if (std::find(choices.begin(), choices.end(), field) != choices.end()) return;
+  std::string known;
+  for (std::string_view choice : choices) known += text(known.empty() ? "" : ", ", choice);
+  throw Error(Reason::invalid_param, text(name, " takes one of ", known, ", got ", field));
+}
+
+bool usable(const std::filesystem::path& folder) {
+  std::error_code error;
+  std::filesystem::create_directories(folder, error);
+  return access(folder.c_str(), R_OK | W_OK | X_OK) == 0;
+}
+
+}  // namespace
+
+Config with_environment(Config config) {
+  const std::string device = environment("DALA_GPU_DEVICE");
+  if (!device.empty()) config.device = device;
+  read_choice("DALA_GPU_DEVICE_CLASS", config.device_class, {"auto", "cpu", "gpu"});
+  read_choice("DALA_GPU_MATMUL", config.matmul, {"auto", "builtin", "clblast"});
+
+  const std::string cache = environment("DALA_GPU_CACHE_DIR");
+  if (!cache.empty()) config.cache_dir = cache;
+
+  std::string zero_copy = config.zero_copy ? "1" : "0";
+  read_choice("DALA_GPU_ZERO_COPY", zero_copy, {"0", "1", "false", "true"});
+  config.zero_copy = zero_copy == "1" || zero_copy == "true";
+
+  const std::string limit = environment("DALA_GPU_MEMORY_LIMIT");
+  if (!limit.empty()) {
+    char* end = nullptr;
+    config.memory_limit = strtoull(limit.c_str(), &end, 10);
+    if (*end != '\0') {
+      throw Error(Reason::invalid_param,
+                  text("DALA_GPU_MEMORY_LIMIT takes a number of bytes, got ", limit));
+    }
+  }
+  return config;
+}
+
+std::string cache_folder(const Config& config) {
+  if (!config.cache_dir.empty() && usable(config.cache_dir)) return config.cache_dir;
+  const std::string xdg = environment("XDG_CACHE_HOME");
+  if (!xdg.empty() && usable(xdg + "/dala_gpu")) return xdg + "/dala_gpu";
+  const std::string home = environment("HOME");
+  if (!home.empty() && usable(home + "/.cache/dala_gpu")) return home + "/.cache/dala_gpu";
+  const std::string fallback = text("/tmp/dala_gpu-", getuid());
+  usable(fallback);
+  return fallback;
+}
+
+}  // namespace dala

@@ -1,0 +1,25 @@
+// What a user can set: the application environment hands these over, environment variables win.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+namespace dala {
+
+struct Config {
+  std::string device = "auto";        // DALA_GPU_DEVICE: auto, gpu, cpu, or part of a name
+  std::string device_class = "auto";  // DALA_GPU_DEVICE_CLASS: auto, cpu, gpu: the kernel family
+  std::string matmul = "auto";        // DALA_GPU_MATMUL: auto, builtin, clblast
+  std::string cache_dir;              // DALA_GPU_CACHE_DIR: compiled kernels; "" is the user cache
+  bool zero_copy = true;              // DALA_GPU_ZERO_COPY: 0 copies even on devices that share
+  uint64_t memory_limit = 0;          // DALA_GPU_MEMORY_LIMIT in bytes; 0 is what the device has
+};
+
+// Applies the environment variables; a value that makes no sense is an `invalid_param` error.
+Config with_environment(Config config);
+
+// The folder for compiled kernels, created; falls back to a folder under /tmp when the user's
+// cache cannot be written.
+std::string cache_folder(const Config& config);
+
+}  // namespace dala

@@ -1,0 +1,174 @@
+#include "runtime/enqueue.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "runtime/device.hpp"
+#include "runtime/memory_pool.hpp"
+#include "runtime/program.hpp"
+
+namespace dala {
+namespace {
+
+cl_mem resolve(const Operand& operand, const BoundStage& part) {
+  const auto index = static_cast<size_t>(operand.index);
+  switch (operand.kind) {
+    case Operand::Kind::input:
+      return part.inputs.at(index)->memory();
+    case Operand::Kind::scratch:
+      return part.scratch.at(index)->memory();
+    case Operand::Kind::output:
+      return part.output->memory();
+  }
+  return nullptr;
+}
+
+const cl_event* data_or_null(const std::vector<cl_event>& events) {
+  return events.empty() ? nullptr : events.data();
+}
+
+cl_uint count(const std::vector<cl_event>& events) { return static_cast<cl_uint>(events.size()); }
+
+void set_arguments(cl_kernel kernel, const KernelStep& step, const BoundStage& part) {
+  cl_uint index = 0;
+  for (const Argument& argument : step.arguments) {
+    cl_int status = CL_SUCCESS;
+    if (const auto* operand = std::get_if<Operand>(&argument)) {
+      const cl_mem memory = resolve(*operand, part);
+      status = cl().clSetKernelArg(kernel, index, sizeof(memory), &memory);
+    } else if (const auto* by_value = std::get_if<Value>(&argument)) {
+      status = cl().clSetKernelArg(kernel, index, by_value->bytes.size(), by_value->bytes.data());
+    } else {
+      status = cl().clSetKernelArg(kernel, index, std::get<LocalMemory>(argument).bytes, nullptr);
+    }
+    check(status, "clSetKernelArg");
+    ++index;
+  }
+}
+
+}  // namespace
+
+ClEvent Enqueuer::enqueue(std::vector<BoundStage>& parts, const std::vector<cl_event>& wait_for) {
+  // All scratch first: running out of memory is then found before anything is on the device.
+  for (BoundStage& part : parts) {
+    if (part.launch == nullptr) continue;
+    for (size_t bytes : part.launch->scratch) part.scratch.push_back(memory_.allocate(bytes));
+  }
+  try {
+    return enqueue_all(parts, wait_for);
+  } catch (...) {
+    // The driver refused half-way. The caller lets go of the memory now, so what did get onto
+    // the device has to end first.
+    cl().clFinish(device_.queue());
+    throw;
+  }
+}
+
+ClEvent Enqueuer::enqueue_all(std::vector<BoundStage>& parts,
+                              const std::vector<cl_event>& wait_for) {
+  std::vector<ClEvent> events(parts.size());
+  std::vector<bool> followed(parts.size(), false);
+  for (size_t i = 0; i < parts.size(); ++i) {
+    // A part that follows others starts after what they started after.
+    std::vector<cl_event> own = parts[i].after.empty() ? wait_for : std::vector<cl_event>{};
+    for (size_t earlier : parts[i].after) {
+      followed[earlier] = true;
+      if (events[earlier]) own.push_back(events[earlier].get());
+    }
+    events[i] = enqueue_part(parts[i], std::move(own));
+  }
+  std::vector<cl_event> last;
+  ClEvent* only = nullptr;
+  for (size_t i = 0; i < parts.size(); ++i) {
+    if (followed[i] || !events[i]) continue;
+    only = &events[i];
+    last.push_back(events[i].get());
+  }
+  ClEvent finished;
+  if (last.size() == 1) finished = std::move(*only);
+  if (last.size() > 1) finished = marker(last);
+  if (finished) check(cl().clFlush(device_.queue()), "clFlush");
+  return finished;
+}
+
+ClEvent Enqueuer::enqueue_part(BoundStage& part, std::vector<cl_event> wait_for) {
+  // A part with nothing to run still passes the order on to those that name it.
+  if (part.launch == nullptr || part.launch->steps.empty()) {
+    return wait_for.empty() ? ClEvent() : marker(wait_for);
+  }
+  std::vector<ClEvent> events;  // of the steps so far: `wait_for` only borrows them
+  if (part.previous != nullptr && !part.launch->overwrites_output) {
+    cl_event copied = nullptr;
+    check(cl().clEnqueueCopyBuffer(device_.queue(), part.previous->memory(), part.output->memory(),
+                                   0, 0, part.output->bytes(), count(wait_for),
+                                   data_or_null(wait_for), &copied),
+          "clEnqueueCopyBuffer");
+    events.emplace_back(copied);
+    wait_for.assign(1, copied);
+  }
+  for (const Step& step : part.launch->steps) {
+    events.push_back(enqueue_step(step, part, wait_for));
+    wait_for.assign(1, events.back().get());
+  }
+  return std::move(events.back());
+}
+
+ClEvent Enqueuer::enqueue_step(const Step& step, const BoundStage& part,
+                               const std::vector<cl_event>& wait_for) {
+  const cl_command_queue queue = device_.queue();
+  cl_event event = nullptr;
+  if (const auto* kernel = std::get_if<KernelStep>(&step)) {
+    std::lock_guard lock(kernel_mutex_);
+    const cl_kernel object = kernel->program->kernel(kernel->entry);
+    set_arguments(object, *kernel, part);
+    const Range& range = kernel->range;
+    check(cl().clEnqueueNDRangeKernel(queue, object, static_cast<cl_uint>(range.dimensions),
+                                      nullptr, range.global.data(), range.local.data(),
+                                      count(wait_for), data_or_null(wait_for), &event),
+          "clEnqueueNDRangeKernel");
+  } else if (const auto* copy = std::get_if<CopyStep>(&step)) {
+    check(cl().clEnqueueCopyBuffer(queue, resolve(copy->from, part), resolve(copy->to, part), 0, 0,
+                                   copy->bytes, count(wait_for), data_or_null(wait_for), &event),
+          "clEnqueueCopyBuffer");
+  } else if (const auto* fill = std::get_if<FillStep>(&step)) {
+    check(cl().clEnqueueFillBuffer(queue, resolve(fill->to, part), fill->pattern.bytes.data(),
+                                   fill->pattern.bytes.size(), 0, fill->bytes, count(wait_for),
+                                   data_or_null(wait_for), &event),
+          "clEnqueueFillBuffer");
+  } else if (const auto* host = std::get_if<HostCopyStep>(&step)) {
+    const cl_mem memory = resolve(host->device, part);
+    if (host->direction == HostCopyStep::Direction::to_device) {
+      check(cl().clEnqueueWriteBuffer(queue, memory, CL_FALSE, 0, host->bytes, host->host,
+                                      count(wait_for), data_or_null(wait_for), &event),
+            "clEnqueueWriteBuffer");
+    } else {
+      check(cl().clEnqueueReadBuffer(queue, memory, CL_FALSE, 0, host->bytes, host->host,
+                                     count(wait_for), data_or_null(wait_for), &event),
+            "clEnqueueReadBuffer");
+    }
+  } else {
+    // The library enqueues on the in-order queue: a barrier before holds its commands back, a
+    // marker after tells when they are done.
+    const auto& call = std::get<CallStep>(step);
+    const cl_command_queue in_order = device_.call_queue();
+    if (!wait_for.empty()) {
+      check(cl().clFlush(queue), "clFlush");
+      check(cl().clEnqueueBarrierWithWaitList(in_order, count(wait_for), wait_for.data(), nullptr),
+            "clEnqueueBarrierWithWaitList");
+    }
+    call.call(in_order, [&part](Operand operand) { return resolve(operand, part); });
+    check(cl().clEnqueueMarkerWithWaitList(in_order, 0, nullptr, &event),
+          "clEnqueueMarkerWithWaitList");
+    check(cl().clFlush(in_order), "clFlush");
+  }
+  return ClEvent(event);
+}
+
+ClEvent Enqueuer::marker(const std::vector<cl_event>& wait_for) {
+  cl_event event = nullptr;
+  check(cl().clEnqueueMarkerWithWaitList(device_.queue(), count(wait_for), wait_for.data(), &event),
+        "clEnqueueMarkerWithWaitList");
+  return ClEvent(event);
+}
+
+}  // namespace dala

@@ -1,0 +1,36 @@
+// Puts the parts of a command on the device's queue, with events for their order.
+#pragma once
+
+#include <mutex>
+#include <vector>
+
+#include "runtime/cl_api.hpp"
+#include "runtime/command.hpp"
+
+namespace dala {
+
+class Device;
+class MemoryPool;
+
+class Enqueuer {
+ public:
+  Enqueuer(const Device& device, MemoryPool& memory) : device_(device), memory_(memory) {}
+
+  // Enqueues every part. They start after `wait_for` and after the parts they name; the event
+  // returned is complete when all of them are, and null when there was nothing to do. Throws when
+  // there is no room for scratch or the driver refuses; then nothing is left on the device.
+  ClEvent enqueue(std::vector<BoundStage>& parts, const std::vector<cl_event>& wait_for);
+
+ private:
+  ClEvent enqueue_all(std::vector<BoundStage>& parts, const std::vector<cl_event>& wait_for);
+  ClEvent enqueue_part(BoundStage& part, std::vector<cl_event> wait_for);
+  ClEvent enqueue_step(const Step& step, const BoundStage& part,
+                       const std::vector<cl_event>& wait_for);
+  ClEvent marker(const std::vector<cl_event>& wait_for);
+
+  const Device& device_;
+  MemoryPool& memory_;
+  std::mutex kernel_mutex_;  // setting a kernel's arguments and enqueueing it is one action
+};
+
+}  // namespace dala

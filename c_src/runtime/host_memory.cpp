@@ -1,0 +1,69 @@
+#include "runtime/host_memory.hpp"
+
+#include <sys/mman.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <limits>
+
+namespace dala {
+namespace {
+
+constexpr size_t kMapFrom = 256 * 1024;        // below this the C allocator is quicker
+constexpr size_t kHugeFrom = 8 * 1024 * 1024;  // from here on page faults are worth saving
+constexpr size_t kAlignment = 128;             // the widest OpenCL vector
+
+// The first number on the line of `path` that starts with `key`, or on its only line.
+bool read_number(const char* path, const char* key, uint64_t& number) {
+  FILE* file = std::fopen(path, "re");
+  if (file == nullptr) return false;
+  char line[256];
+  bool found = false;
+  while (!found && std::fgets(line, sizeof(line), file) != nullptr) {
+    unsigned long long value = 0;
+    found = std::sscanf(line, key, &value) == 1;
+    number = value;
+  }
+  std::fclose(file);
+  return found;
+}
+
+}  // namespace
+
+HostMemory allocate_host(size_t bytes) {
+  if (bytes < kMapFrom) {
+    return {static_cast<std::byte*>(std::aligned_alloc(kAlignment, bytes)), false};
+  }
+  void* pages = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (pages == MAP_FAILED) return {};
+#if defined(MADV_HUGEPAGE)
+  if (bytes >= kHugeFrom) madvise(pages, bytes, MADV_HUGEPAGE);
+#endif
+  return {static_cast<std::byte*>(pages), true};
+}
+
+void free_host(std::byte* data, size_t bytes) noexcept {
+  if (bytes < kMapFrom) {
+    std::free(data);
+  } else {
+    munmap(data, bytes);
+  }
+}
+
+uint64_t available_host_memory() {
+  uint64_t available = std::numeric_limits<uint64_t>::max();
+  uint64_t kibibytes = 0;
+  if (read_number("/proc/meminfo", "MemAvailable: %llu", kibibytes)) available = kibibytes * 1024;
+
+  // In a container the group's limit is what kills, whatever the machine has.
+  uint64_t limit = 0;
+  uint64_t used = 0;
+  if (read_number("/sys/fs/cgroup/memory.max", "%llu", limit) &&
+      read_number("/sys/fs/cgroup/memory.current", "%llu", used)) {
+    const uint64_t left = limit > used ? limit - used : 0;
+    if (left < available) available = left;
+  }
+  return available;
+}
+
+}  // namespace dala

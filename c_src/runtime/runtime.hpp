@@ -1,0 +1,71 @@
+// The runtime as a whole: one device with its memory, programs and scheduler. It knows nothing of
+// Erlang; native tests use it directly.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "runtime/buffer.hpp"
+#include "runtime/config.hpp"
+#include "runtime/device.hpp"
+#include "runtime/memory_pool.hpp"
+#include "runtime/program.hpp"
+#include "runtime/program_saver.hpp"
+#include "runtime/readback.hpp"
+#include "runtime/scheduler.hpp"
+#include "runtime/worker.hpp"
+
+namespace dala {
+
+class Runtime {
+ public:
+  // Chooses a device; throws `no_device`. Takes a while: for worker threads only.
+  explicit Runtime(const Config& config);
+  ~Runtime();  // waits for what is on the device, joins every thread
+
+  Runtime(const Runtime&) = delete;
+  Runtime& operator=(const Runtime&) = delete;
+
+  // The process is about to end: finishes what is being compiled and starts nothing more. Does
+  // not wait for the device.
+  void abandon();
+
+  const Config& config() const { return config_; }
+  const Device& device() const { return device_; }
+  ProgramCache& programs() { return programs_; }
+  MemoryPool& memory() { return *memory_; }
+  Scheduler& scheduler() { return scheduler_; }
+  Worker& worker() { return worker_; }
+
+  // New buffers. None of these waits for the device.
+  BufferPtr zeros(const TensorType& type);
+  // `data` is copied before the call returns, or kept alive by `owner` and then used in place
+  // where the device can do that. `type.bytes()` bytes.
+  BufferPtr from_host(const TensorType& type, const void* data, std::shared_ptr<void> owner);
+
+  // The bytes of a buffer as they are after everything submitted so far. The readback is good to
+  // use once `pending`, if any, has finished.
+  struct Read {
+    std::shared_ptr<Readback> readback;
+    std::optional<CommandId> pending;
+  };
+  Read read(const BufferPtr& buffer, std::shared_ptr<Client> client);
+
+  // Blocking forms, for tests and native callers.
+  void wait(CommandId id);  // throws the command's error
+  std::vector<std::byte> read_now(const BufferPtr& buffer);
+
+ private:
+  const Config config_;
+  Device device_;
+  std::shared_ptr<MemoryPool> memory_;
+  ProgramCache programs_;
+  ProgramSaver saver_;
+  Worker worker_;
+  Scheduler scheduler_;
+};
+
+}  // namespace dala

@@ -1,0 +1,237 @@
+#include "runtime/scheduler.hpp"
+
+#include <algorithm>
+#include <thread>
+#include <utility>
+
+#include "runtime/device.hpp"
+#include "runtime/memory_pool.hpp"
+#include "runtime/scheduler_lock.hpp"
+
+namespace dala {
+namespace {
+
+constexpr size_t kMostPending = 8192;
+constexpr size_t kFewReaders = 32;
+
+bool has_call(const BoundStage& part) {
+  if (part.launch == nullptr) return false;
+  return std::any_of(part.launch->steps.begin(), part.launch->steps.end(),
+                     [](const Step& step) { return std::holds_alternative<CallStep>(step); });
+}
+
+Error freed_error(const std::string& what) {
+  return Error(Reason::freed, text(what, " has been freed"));
+}
+
+}  // namespace
+
+Scheduler::Scheduler(const Device& device, MemoryPool& memory, Worker& worker, ProgramSaver& saver)
+    : device_(device),
+      memory_(memory),
+      worker_(worker),
+      saver_(saver),
+      enqueuer_(device, memory),
+      slots_(std::clamp<size_t>(device.info().compute_units, 2, 8)) {}
+
+Scheduler::~Scheduler() { stop(); }
+
+void Scheduler::stop() {
+  {
+    Lock lock(*this);
+    stopping_ = true;
+  }
+  // Looked at again and again instead of waited for: this happens once, and a condition variable
+  // would have to take the lock in its own way.
+  while (!idle()) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  while (callbacks_.load() != 0) std::this_thread::yield();
+}
+
+bool Scheduler::idle() {
+  Lock lock(*this);
+  return running_ == 0 && !has_completions_.load();
+}
+
+CommandId Scheduler::submit(const std::vector<Stage>& stages, std::shared_ptr<Client> client,
+                            Listener listener) {
+  Lock lock(*this);
+  if (stopping_) throw Error(Reason::no_device, "the library is being unloaded");
+  auto command = std::make_shared<Command>(*this, next_id_);
+  command->client = std::move(client);
+  settle(*command, stages);  // throws; nothing has changed by then
+  ++next_id_;
+  if (listener) command->listeners.emplace_back(Token{0}, std::move(listener));
+  commands_.emplace(command->id, command);
+  enter_hazards(command);
+  prepare(command);
+  return command->id;
+}
+
+CommandId Scheduler::submit_failure(Error error, const Listener& listener) {
+  CommandId id = 0;
+  {
+    Lock lock(*this);
+    id = next_id_++;
+    remember_failure(id, error);
+  }
+  if (listener) listener(id, &error);
+  return id;
+}
+
+std::optional<CommandId> Scheduler::backlog() {
+  Lock lock(*this);
+  if (commands_.size() < kMostPending) return std::nullopt;
+  return next_id_ - kMostPending / 2;
+}
+
+Scheduler::Outcome Scheduler::poll(CommandId id) {
+  Lock lock(*this);
+  if (id == 0 || id >= next_id_) {
+    return {Status::failed,
+            Error(Reason::unknown_command, text("no command has been given the id ", id))};
+  }
+  if (commands_.count(id) != 0) return {Status::pending, std::nullopt};
+  const auto failed = failed_.find(id);
+  if (failed != failed_.end()) return {Status::failed, failed->second};
+  return {Status::completed, std::nullopt};
+}
+
+Scheduler::Outcome Scheduler::watch(CommandId id, Token token, Listener listener) {
+  {
+    Lock lock(*this);
+    const auto found = commands_.find(id);
+    if (found != commands_.end()) {
+      found->second->listeners.emplace_back(token, std::move(listener));
+      return {Status::pending, std::nullopt};
+    }
+  }
+  return poll(id);
+}
+
+bool Scheduler::unwatch(CommandId id, Token token) {
+  Lock lock(*this);
+  const auto found = commands_.find(id);
+  if (found == commands_.end()) return false;
+  return std::erase_if(found->second->listeners,
+                       [token](const auto& entry) { return entry.first == token; }) > 0;
+}
+
+bool Scheduler::valid(const Buffer& buffer) {
+  Lock lock(*this);
+  return buffer.storage_ != nullptr;
+}
+
+void Scheduler::free(Buffer& buffer) {
+  Lock lock(*this);
+  buffer.detach();
+}
+
+std::pair<StoragePtr, std::optional<CommandId>> Scheduler::share(const Buffer& buffer) {
+  Lock lock(*this);
+  if (buffer.storage_ == nullptr) throw freed_error("the buffer");
+  // Marked at once, so that a write submitted from now on leaves these bytes alone.
+  buffer.storage_->add_export();
+  std::optional<CommandId> writer;
+  if (buffer.storage_->writer_ != nullptr &&
+      buffer.storage_->writer_->state != Command::State::done) {
+    writer = buffer.storage_->writer_->id;
+  }
+  return {buffer.storage_, writer};
+}
+
+// Gives every stage its memory. Changes of a buffer's storage are collected and applied at the
+// end, so that a failure in the middle leaves all buffers as they were.
+void Scheduler::settle(Command& command, const std::vector<Stage>& stages) {
+  std::map<Buffer*, StoragePtr> replaced;
+  const auto current = [&replaced](const BufferPtr& buffer) {
+    const auto found = replaced.find(buffer.get());
+    return found == replaced.end() ? buffer->storage_ : found->second;
+  };
+  for (size_t index = 0; index < stages.size(); ++index) {
+    const Stage& stage = stages[index];
+    BoundStage part;
+    part.launch = stage.launch;
+    const auto require = [&](const StoragePtr& storage, const std::string& what) {
+      if (storage != nullptr) return;
+      Error error = freed_error(what);
+      if (stages.size() > 1) error.details.emplace_back("stage", static_cast<int64_t>(index));
+      throw error;
+    };
+    for (size_t i = 0; i < stage.inputs.size(); ++i) {
+      part.inputs.push_back(current(stage.inputs[i]));
+      require(part.inputs.back(), text("input ", i));
+    }
+    if (stage.output != nullptr) {
+      part.output = current(stage.output);
+      require(part.output, "the output");
+      const bool aliased =
+          std::find(part.inputs.begin(), part.inputs.end(), part.output) != part.inputs.end();
+      // A launch without steps writes nothing, so the output stays where it is.
+      if (part.output->bytes() > 0 && !stage.launch->steps.empty() &&
+          (part.output->exported() || (aliased && !stage.launch->in_place))) {
+        part.previous = part.output;
+        part.output = memory_.allocate(part.output->bytes());
+        replaced[stage.output.get()] = part.output;
+      }
+    }
+    command.calls = command.calls || has_call(part);
+    command.parts.push_back(std::move(part));
+  }
+  for (auto& [buffer, storage] : replaced) {
+    buffer->detach();
+    buffer->storage_ = storage;
+  }
+}
+
+void Scheduler::enter_hazards(const CommandPtr& command) {
+  std::vector<CommandPtr>& dependencies = command->dependencies;
+  const auto depend_on = [&](const CommandPtr& other) {
+    if (other == nullptr || other == command || other->state == Command::State::done) return;
+    if (other->last_dependent == command->id) return;
+    other->last_dependent = command->id;
+    dependencies.push_back(other);
+    if (other->state != Command::State::running || !other->finished) {
+      other->dependents.push_back(command);
+      ++command->unmet;
+    }
+  };
+  const auto read = [&](Storage& storage) {
+    depend_on(storage.writer_);
+    if (storage.readers_.size() >= storage.prune_readers_at_) {
+      std::erase_if(storage.readers_,
+                    [](const CommandPtr& reader) { return reader->state == Command::State::done; });
+      storage.prune_readers_at_ = std::max(kFewReaders, 2 * storage.readers_.size());
+    }
+    if (storage.readers_.empty() || storage.readers_.back() != command) {
+      storage.readers_.push_back(command);
+    }
+  };
+  const auto write = [&](Storage& storage) {
+    depend_on(storage.writer_);
+    for (const CommandPtr& reader : storage.readers_) depend_on(reader);
+    storage.readers_.clear();
+    storage.writer_ = command;
+  };
+
+  // Within the command: a part follows the earlier ones it shares memory with, where one of the
+  // two writes; everything follows a barrier, and a barrier everything.
+  std::vector<BoundStage>& parts = command->parts;
+  const auto touches = [](const BoundStage& part, const StoragePtr& storage) {
+    return part.output == storage ||
+           std::find(part.inputs.begin(), part.inputs.end(), storage) != part.inputs.end();
+  };
+  for (size_t i = 0; i < parts.size(); ++i) {
+    for (size_t j = 0; j < i; ++j) {
+      bool follows = parts[i].launch == nullptr || parts[j].launch == nullptr;
+      follows = follows || (parts[i].output != nullptr && touches(parts[j], parts[i].output));
+      follows = follows || (parts[j].output != nullptr && touches(parts[i], parts[j].output));
+      follows = follows || (parts[i].previous != nullptr && parts[j].output == parts[i].previous);
+      if (follows) parts[i].after.push_back(j);
+    }
+    for (const StoragePtr& storage : parts[i].inputs) read(*storage);
+    if (parts[i].previous != nullptr) read(*parts[i].previous);
+    if (parts[i].output != nullptr) write(*parts[i].output);
+  }
+}
+
+}  // namespace dala

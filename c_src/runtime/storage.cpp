@@ -1,0 +1,22 @@
+#include "runtime/storage.hpp"
+
+#include <utility>
+
+#include "runtime/command.hpp"
+#include "runtime/memory_pool.hpp"
+
+namespace dala {
+
+Storage::Storage(std::shared_ptr<MemoryPool> pool, Block block, size_t bytes)
+    : pool_(std::move(pool)), block_(std::move(block)), bytes_(bytes) {}
+
+Storage::~Storage() {
+  disown();
+  pool_->recycle(std::move(block_));
+}
+
+void Storage::disown() noexcept {
+  if (counted_.exchange(false)) pool_->unreserve(bytes_);
+}
+
+}  // namespace dala

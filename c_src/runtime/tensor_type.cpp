@@ -1,0 +1,106 @@
+#include "runtime/tensor_type.hpp"
+
+#include "runtime/error.hpp"
+
+namespace dala {
+
+size_t size_of(DType dtype) {
+  switch (dtype) {
+    case DType::f32:
+    case DType::s32:
+    case DType::u32:
+      return 4;
+    case DType::f64:
+    case DType::s64:
+      return 8;
+    case DType::u8:
+      return 1;
+  }
+  return 0;
+}
+
+bool is_float(DType dtype) { return dtype == DType::f32 || dtype == DType::f64; }
+
+const char* to_string(DType dtype) {
+  switch (dtype) {
+    case DType::f32:
+      return "f32";
+    case DType::f64:
+      return "f64";
+    case DType::s32:
+      return "s32";
+    case DType::s64:
+      return "s64";
+    case DType::u32:
+      return "u32";
+    case DType::u8:
+      return "u8";
+  }
+  return "";
+}
+
+const char* cl_name(DType dtype) {
+  switch (dtype) {
+    case DType::f32:
+      return "float";
+    case DType::f64:
+      return "double";
+    case DType::s32:
+      return "int";
+    case DType::s64:
+      return "long";
+    case DType::u32:
+      return "uint";
+    case DType::u8:
+      return "uchar";
+  }
+  return "";
+}
+
+std::optional<DType> parse_dtype(std::string_view name) {
+  for (DType dtype : kAllDTypes) {
+    if (name == to_string(dtype)) return dtype;
+  }
+  return std::nullopt;
+}
+
+std::string to_string(const Shape& shape) {
+  std::string result = "{";
+  for (size_t i = 0; i < shape.size(); ++i) {
+    if (i > 0) result += ", ";
+    result += std::to_string(shape[i]);
+  }
+  return result + "}";
+}
+
+int64_t TensorType::count() const {
+  int64_t product = 1;
+  for (int64_t dimension : shape) product *= dimension;
+  return product;
+}
+
+std::string to_string(const TensorType& type) {
+  return text(to_string(type.dtype), " ", to_string(type.shape));
+}
+
+TensorType checked_type(DType dtype, Shape shape) {
+  // The product leaves zero dimensions out: {2^62, 0} has no elements, but 2^62 rows are as
+  // hostile to index arithmetic as any other absurd number.
+  constexpr int64_t kMaxBytes = int64_t{1} << 62;
+  int64_t bytes = static_cast<int64_t>(size_of(dtype));
+  for (int64_t dimension : shape) {
+    if (dimension < 0) {
+      throw Error(Reason::shape_mismatch,
+                  text("a shape has dimensions of 0 or more, got ", to_string(shape)));
+    }
+    if (dimension == 0) continue;
+    if (bytes > kMaxBytes / dimension) {
+      throw Error(Reason::shape_mismatch,
+                  text("a shape of ", to_string(shape), " is beyond any memory"));
+    }
+    bytes *= dimension;
+  }
+  return TensorType{dtype, std::move(shape)};
+}
+
+}  // namespace dala

@@ -1,0 +1,43 @@
+// Element types and shapes: what a buffer holds, without the memory that holds it.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace dala {
+
+enum class DType : uint8_t { f32, f64, s32, s64, u32, u8 };
+
+inline constexpr DType kAllDTypes[] = {DType::f32, DType::f64, DType::s32,
+                                       DType::s64, DType::u32, DType::u8};
+
+size_t size_of(DType dtype);
+bool is_float(DType dtype);
+const char* to_string(DType dtype);  // "f32", as in Elixir
+const char* cl_name(DType dtype);    // "float", as in OpenCL C
+std::optional<DType> parse_dtype(std::string_view name);
+
+using Shape = std::vector<int64_t>;
+
+std::string to_string(const Shape& shape);  // "{2, 3}", as in Elixir
+
+struct TensorType {
+  DType dtype = DType::f32;
+  Shape shape;
+
+  int64_t count() const;  // elements; 1 for a scalar, 0 when any dimension is 0
+  size_t bytes() const { return static_cast<size_t>(count()) * size_of(dtype); }
+  bool operator==(const TensorType&) const = default;
+};
+
+std::string to_string(const TensorType& type);  // "f32 {2, 3}"
+
+// A type from untrusted dimensions: negative ones and sizes beyond 2^62 bytes are
+// shape_mismatch errors, so that no later product can overflow.
+TensorType checked_type(DType dtype, Shape shape);
+
+}  // namespace dala

@@ -1,0 +1,155 @@
+# A tour of the library, one step at a time. Run it with `make demo`, or
+#
+#     mix run examples/quick_start.exs
+
+defmodule QuickStart do
+  alias Dala.Gpu.Compute
+  alias Dala.Gpu.Compute.{Bytes, Kernel, Pipeline}
+
+  def run do
+    unless Compute.available?() do
+      IO.puts(Compute.doctor())
+      System.halt(1)
+    end
+
+    device()
+    buffers()
+    async()
+    pipeline()
+    custom_kernel()
+    matmul()
+    memory()
+  end
+
+  defp device do
+    title("The device")
+    info = Compute.device_info()
+    say("#{info.name}")
+    say("#{info.type}, #{info.compute_units} compute units, #{Bytes.format(info.global_memory)}")
+    say("chosen because #{info.why}")
+
+    say("")
+
+    say(
+      "Each kernel is compiled when it is first used, which takes about a second; the result is"
+    )
+
+    say("kept in #{info.cache_dir}, so the next run of this tour is faster.")
+  end
+
+  defp buffers do
+    title("Buffers and a kernel: c = a + b")
+    a = Compute.buffer([1.0, 2.0, 3.0], {3}, :f32)
+    b = Compute.buffer([4.0, 5.0, 6.0], {3}, :f32)
+    c = Compute.buffer_zeros({3}, :f32)
+
+    timed("add", fn -> :ok = Compute.add(a, b, c) end)
+    show("a", Compute.read_list(a))
+    show("b", Compute.read_list(b))
+    show("c", Compute.read_list(c))
+    show("inspect(c)", c)
+
+    say("")
+    say("A mistake is an error that says what is wrong, and changes nothing:")
+    {:error, error} = Compute.add(a, Compute.buffer([1, 2], {2}), c)
+    show("reason", error.reason)
+    show("message", error.message)
+    Compute.free_many([a, b, c])
+  end
+
+  defp async do
+    title("Asynchronous commands: fifty square roots of a million numbers")
+    numbers = Compute.buffer(Enum.to_list(1..1_000_000), {1_000_000})
+    sqrt = %{op: :run_kernel, kernel: :sqrt, inputs: [numbers], output: numbers}
+
+    ids = for _ <- 1..50, do: Compute.submit(sqrt, notify: self())
+    last = List.last(ids)
+    show("submitted as", "#{hd(ids)} to #{last}")
+    show("poll(#{last})", Compute.poll(last))
+    say("this process is free to do other things until the message comes")
+
+    receive do
+      {:dala_gpu, ^last, result} -> show("message for #{last}", result)
+    end
+
+    show("poll(#{last})", Compute.poll(last))
+    show("the last of them", numbers |> Compute.read_list() |> List.last())
+  end
+
+  defp pipeline do
+    title("A pipeline: softmax(relu(x) * 2), checked once, run many times")
+    x = Compute.buffer([-1.0, 0.5, 1.0], {3})
+    y = Compute.buffer_zeros({3}, :f32)
+
+    pipeline =
+      Pipeline.new()
+      |> Pipeline.add(%{op: :run_kernel, kernel: :relu, inputs: [x], output: y})
+      |> Pipeline.add(%{
+        op: :run_kernel,
+        kernel: :scalar_mul,
+        inputs: [y],
+        output: y,
+        params: %{scalar: 2}
+      })
+      |> Pipeline.add(%{op: :run_kernel, kernel: :softmax, inputs: [y], output: y})
+
+    show("pipeline", pipeline)
+    timed("first run", fn -> :ok = Pipeline.run(pipeline) end)
+    show("y", Compute.read_list(y))
+
+    {micros, _} = :timer.tc(fn -> for _ <- 1..1000, do: :ok = Pipeline.run(pipeline) end)
+    say("1000 more runs: #{Float.round(micros / 1000, 1)} µs each")
+    Pipeline.free(pipeline)
+  end
+
+  defp custom_kernel do
+    title("Your own kernel")
+    say("swish(x) = x / (1 + exp(-x)), as one line of OpenCL C:")
+
+    timed("register", fn ->
+      :ok = Kernel.elementwise(:swish, "x / (1 + exp(-x))")
+    end)
+
+    x = Compute.buffer([-2.0, -1.0, 0.0, 1.0, 2.0], {5})
+    :ok = Compute.run_kernel(:swish, [x], x)
+    show("swish", Compute.read_list(x))
+    show("kernels now", length(Compute.kernels()))
+  end
+
+  defp matmul do
+    n = 512
+    title("A matrix product, #{n} by #{n}")
+    a = Compute.buffer(for(_ <- 1..(n * n), do: :rand.uniform()), {n, n})
+    b = Compute.buffer(for(_ <- 1..(n * n), do: :rand.uniform()), {n, n})
+    c = Compute.buffer_zeros({n, n}, :f32)
+
+    timed("first product", fn -> :ok = Compute.matmul(a, b, c) end)
+    times = for _ <- 1..20, do: elem(:timer.tc(fn -> :ok = Compute.matmul(a, b, c) end), 0)
+    best = Enum.min(times)
+
+    say(
+      "best of 20: #{Float.round(best / 1000, 2)} ms, " <>
+        "#{Float.round(2 * n * n * n / best / 1000, 1)} GFLOP/s"
+    )
+  end
+
+  defp memory do
+    title("Memory")
+    for {key, bytes} <- Compute.memory_info(), do: show(key, Bytes.format(bytes))
+    say("")
+    say("That was the tour. README.md says what else there is.")
+  end
+
+  defp title(text), do: IO.puts("\n#{text}\n#{String.duplicate("-", String.length(text))}")
+  defp say(""), do: IO.puts("")
+  defp say(text), do: IO.puts("  " <> text)
+  defp show(name, value) when is_binary(value), do: say("#{name}: #{value}")
+  defp show(name, value), do: say("#{name}: #{inspect(value)}")
+
+  defp timed(name, function) do
+    {micros, _result} = :timer.tc(function)
+    say("#{name}: done in #{Float.round(micros / 1000, 1)} ms")
+  end
+end
+
+QuickStart.run()

@@ -1,0 +1,542 @@
+defmodule Dala.Gpu.Compute do
+  @moduledoc """
+  GPU compute: buffers in device memory, kernels that work on them, and pipelines of kernels.
+
+  Everything runs on one OpenCL device, a GPU where there is one and the CPU otherwise; it is chosen
+  at first use (see `Dala.Gpu.Compute.Device`).
+
+  ## A first look
+
+      iex> alias Dala.Gpu.Compute
+      iex> a = Compute.buffer([1.0, 2.0, 3.0], {3}, :f32)
+      iex> b = Compute.buffer([4.0, 5.0, 6.0], {3}, :f32)
+      iex> c = Compute.buffer_zeros({3}, :f32)
+      iex> Compute.add(a, b, c)
+      :ok
+      iex> Compute.read_list(c)
+      [5.0, 7.0, 9.0]
+      iex> Compute.free_many([a, b, c])
+      :ok
+
+  ## How it behaves
+
+    * No function blocks a scheduler. `run_kernel/4`, `wait/1`, `read/1` and the like wait for a
+      message, so thousands of processes may do so at once.
+    * Commands on the same buffers take effect in the order of submission; others may overlap.
+    * A call that is wrong writes to no buffer. It returns `{:error, error}`, or raises where the
+      result is a bare value; `error` is a `Dala.Gpu.Compute.Error` with a `reason` to match on.
+    * Buffers live until `free/1`, or until nobody refers to them.
+    * A binary that was read never changes, also where it shares memory with the buffer.
+
+  ## Element types
+
+  `:f32`, `:f64`, `:s32`, `:s64`, `:u32` and `:u8`, in the byte order of the machine, row by row.
+  Integer arithmetic wraps around, integer division by zero gives 0, floats follow IEEE 754.
+
+  From Erlang, the module is `'Elixir.Dala.Gpu.Compute'`.
+  """
+
+  alias Dala.Gpu.Compute.{Buffer, Command, Device, Doctor, Error, Kernel, NxBridge, Pipeline}
+  alias Dala.Gpu.Compute.Runtime
+
+  # The device
+
+  @doc """
+  Describes the device that is used: its `:name`, whether it is a `:gpu`, the `:version` of this
+  library, and more.
+
+  ## Example
+
+      iex> %{name: name, gpu: gpu, version: version} = Dala.Gpu.Compute.device_info()
+      iex> is_binary(name) and is_boolean(gpu) and version == Dala.Gpu.Compute.version()
+      true
+  """
+  @spec device_info() :: Device.info()
+  defdelegate device_info, to: Device, as: :info
+
+  @doc """
+  Lists every OpenCL device on this machine, usable or not.
+
+  ## Example
+
+      iex> Dala.Gpu.Compute.device_info().name in Enum.map(Dala.Gpu.Compute.devices(), & &1.name)
+      true
+  """
+  @spec devices() :: [Device.listed()]
+  defdelegate devices, to: Device, as: :list
+
+  @doc """
+  Tells whether there is a usable device; never raises.
+
+  ## Example
+
+      iex> Dala.Gpu.Compute.available?()
+      true
+  """
+  @spec available?() :: boolean()
+  defdelegate available?, to: Device
+
+  @doc """
+  Tells whether the device that is used is a GPU.
+
+  ## Example
+
+      iex> is_boolean(Dala.Gpu.Compute.gpu?())
+      true
+  """
+  @spec gpu?() :: boolean()
+  defdelegate gpu?, to: Device
+
+  @doc """
+  Gives the version of this library.
+
+  ## Example
+
+      iex> {:ok, _version} = Version.parse(Dala.Gpu.Compute.version())
+  """
+  @spec version() :: String.t()
+  defdelegate version, to: Device
+
+  @doc """
+  Gives a report for people: drivers, devices, which one is used and why, and what to install when
+  there is none. `mix dala.doctor` prints it.
+
+  ## Example
+
+      iex> Dala.Gpu.Compute.doctor() =~ Dala.Gpu.Compute.device_info().name
+      true
+  """
+  @spec doctor() :: String.t()
+  defdelegate doctor, to: Doctor, as: :report
+
+  @doc """
+  Gives the device memory in bytes: `:in_use` by buffers, the `:peak` of that, `:pooled` for reuse,
+  and the `:limit`.
+
+  ## Example
+
+      iex> Dala.Gpu.Compute.memory_info() |> Map.keys() |> Enum.sort()
+      [:in_use, :limit, :peak, :pooled]
+  """
+  @spec memory_info() :: Device.memory()
+  defdelegate memory_info, to: Device, as: :memory
+
+  @doc """
+  Describes every kernel: its inputs, element types and parameters, and the output it needs.
+
+  ## Example
+
+      iex> add = Enum.find(Dala.Gpu.Compute.kernels(), &(&1.name == "elementwise_add"))
+      iex> {add.inputs, add.dtypes}
+      {2, [:f32, :f64, :s32, :s64, :u32, :u8]}
+  """
+  @spec kernels() :: [Kernel.info()]
+  defdelegate kernels, to: Kernel, as: :list
+
+  # Buffers
+
+  @doc """
+  Creates a buffer from a flat list of numbers; see `Dala.Gpu.Compute.Buffer.new/3`.
+
+  ## Parameters
+
+    * `list` - numbers; for float types also `:nan`, `:infinity` and `:neg_infinity`
+    * `shape` - a tuple of dimensions, `{3}` for a vector of three
+    * `dtype` - `:f32` (the default), `:f64`, `:s32`, `:s64`, `:u32` or `:u8`
+
+  ## Example
+
+      iex> Dala.Gpu.Compute.buffer([1.0, 2.0, 3.0], {3}, :f32)
+      #Dala.Gpu.Compute.Buffer<f32[3] 12 B>
+  """
+  @spec buffer([Buffer.element()], tuple() | [non_neg_integer()], Buffer.dtype()) :: Buffer.t()
+  defdelegate buffer(list, shape, dtype \\ :f32), to: Buffer, as: :new
+
+  @doc """
+  Creates a buffer from the bytes of its elements, without a copy where the device allows that.
+
+  ## Example
+
+      iex> Dala.Gpu.Compute.buffer_from_binary(<<1, 2, 3, 4, 5, 6>>, {2, 3}, :u8)
+      #Dala.Gpu.Compute.Buffer<u8[2][3] 6 B>
+  """
+  @spec buffer_from_binary(binary(), tuple() | [non_neg_integer()], Buffer.dtype()) :: Buffer.t()
+  defdelegate buffer_from_binary(binary, shape, dtype), to: Buffer, as: :from_binary
+
+  @doc """
+  Creates a buffer full of zeros.
+
+  ## Example
+
+      iex> Dala.Gpu.Compute.buffer_zeros({256, 256}, :f32)
+      #Dala.Gpu.Compute.Buffer<f32[256][256] 256 KiB>
+  """
+  @spec buffer_zeros(tuple() | [non_neg_integer()], Buffer.dtype()) :: Buffer.t()
+  defdelegate buffer_zeros(shape, dtype), to: Buffer, as: :zeros
+
+  @doc """
+  Gives the shape of a buffer as a tuple.
+
+  ## Example
+
+      iex> Dala.Gpu.Compute.shape(Dala.Gpu.Compute.buffer_zeros({480, 640, 4}, :u8))
+      {480, 640, 4}
+  """
+  @spec shape(Buffer.t()) :: tuple()
+  defdelegate shape(buffer), to: Buffer
+
+  @doc """
+  Gives the element type of a buffer.
+
+  ## Example
+
+      iex> Dala.Gpu.Compute.dtype(Dala.Gpu.Compute.buffer_zeros({3}, :s64))
+      :s64
+  """
+  @spec dtype(Buffer.t()) :: Buffer.dtype()
+  defdelegate dtype(buffer), to: Buffer
+
+  @doc """
+  Gives the size of a buffer in bytes.
+
+  ## Example
+
+      iex> Dala.Gpu.Compute.size(Dala.Gpu.Compute.buffer_zeros({480, 640, 4}, :u8))
+      1228800
+  """
+  @spec size(Buffer.t()) :: non_neg_integer()
+  defdelegate size(buffer), to: Buffer
+
+  @doc """
+  Reads the bytes of a buffer, after everything that was submitted on it.
+
+  ## Example
+
+      iex> buffer = Dala.Gpu.Compute.buffer([5.0, 7.0, 9.0], {3}, :f32)
+      iex> Dala.Gpu.Compute.read(buffer)
+      <<5.0::float-32-native, 7.0::float-32-native, 9.0::float-32-native>>
+  """
+  @spec read(Buffer.t()) :: binary()
+  defdelegate read(buffer), to: Buffer
+
+  @doc """
+  Reads the bytes of a buffer; the same as `read/1`.
+
+  Where the device works in the host's memory nothing is copied, however large the buffer.
+
+  ## Example
+
+      iex> buffer = Dala.Gpu.Compute.buffer([1, 2, 3], {3}, :u8)
+      iex> Dala.Gpu.Compute.read_binary(buffer)
+      <<1, 2, 3>>
+  """
+  @spec read_binary(Buffer.t()) :: binary()
+  defdelegate read_binary(buffer), to: Buffer, as: :read
+
+  @doc """
+  Reads the elements of a buffer as a flat list.
+
+  ## Example
+
+      iex> buffer = Dala.Gpu.Compute.buffer([1, 2.5, :nan], {3}, :f32)
+      iex> Dala.Gpu.Compute.read_list(buffer)
+      [1.0, 2.5, :nan]
+  """
+  @spec read_list(Buffer.t()) :: [Buffer.element()]
+  defdelegate read_list(buffer), to: Buffer
+
+  @doc """
+  Gives the memory of a buffer back at once; a second time is fine.
+
+  ## Example
+
+      iex> buffer = Dala.Gpu.Compute.buffer_zeros({3}, :f32)
+      iex> Dala.Gpu.Compute.free(buffer)
+      :ok
+  """
+  @spec free(Buffer.t()) :: :ok
+  defdelegate free(buffer), to: Buffer
+
+  @doc """
+  Frees several buffers.
+
+  ## Example
+
+      iex> a = Dala.Gpu.Compute.buffer_zeros({3}, :f32)
+      iex> b = Dala.Gpu.Compute.buffer_zeros({3}, :f32)
+      iex> Dala.Gpu.Compute.free_many([a, b])
+      :ok
+  """
+  @spec free_many([Buffer.t()]) :: :ok
+  defdelegate free_many(buffers), to: Buffer
+
+  # Kernels
+
+  @doc """
+  Runs a kernel and returns when the result is there.
+
+  ## Parameters
+
+    * `kernel` - the kernel's name, an atom or a string; `kernels/0` lists them
+    * `inputs` - a list of buffers
+    * `output` - the buffer to write to; it may be one of the inputs
+    * `params` - the kernel's parameters, a map or keyword list, `%{}` by default
+
+  ## Example
+
+      iex> a = Dala.Gpu.Compute.buffer([-10.0, 10.0], {2}, :f32)
+      iex> b = Dala.Gpu.Compute.buffer_zeros({2}, :f32)
+      iex> Dala.Gpu.Compute.run_kernel(:relu, [a], b, %{slope: 0.5})
+      :ok
+      iex> Dala.Gpu.Compute.read_list(b)
+      [-5.0, 10.0]
+  """
+  @spec run_kernel(Kernel.name(), [Command.buffer()], Command.buffer(), Command.params()) ::
+          :ok | {:error, Error.t()}
+  defdelegate run_kernel(kernel, inputs, output, params \\ %{}), to: Kernel, as: :run
+
+  @doc """
+  Submits a kernel as an asynchronous command, then waits for it.
+
+  The result is that of `run_kernel/4`; to do something else meanwhile, use `submit/2`.
+
+  ## Example
+
+      iex> a = Dala.Gpu.Compute.buffer([1.0, 2.0], {2}, :f32)
+      iex> Dala.Gpu.Compute.run_kernel_async(:neg, [a], a)
+      :ok
+      iex> Dala.Gpu.Compute.read_list(a)
+      [-1.0, -2.0]
+  """
+  @spec run_kernel_async(Kernel.name(), [Command.buffer()], Command.buffer(), Command.params()) ::
+          :ok | {:error, Error.t()}
+  def run_kernel_async(kernel, inputs, output, params \\ %{}) do
+    with :ok <- Runtime.ensure() do
+      kernel |> Kernel.async_run(inputs, output, params) |> Command.wait()
+    end
+  end
+
+  @doc """
+  Adds two buffers, element by element: output = a + b.
+
+  ## Example
+
+      iex> a = Dala.Gpu.Compute.buffer([1, 2, 3], {3}, :s32)
+      iex> Dala.Gpu.Compute.add(a, a, a)
+      :ok
+      iex> Dala.Gpu.Compute.read_list(a)
+      [2, 4, 6]
+  """
+  @spec add(Command.buffer(), Command.buffer(), Command.buffer()) :: :ok | {:error, Error.t()}
+  def add(a, b, output), do: run_kernel(:elementwise_add, [a, b], output)
+
+  @doc """
+  Multiplies two buffers, element by element: output = a * b.
+
+  ## Example
+
+      iex> a = Dala.Gpu.Compute.buffer([1, 2, 3], {3}, :s32)
+      iex> Dala.Gpu.Compute.multiply(a, a, a)
+      :ok
+      iex> Dala.Gpu.Compute.read_list(a)
+      [1, 4, 9]
+  """
+  @spec multiply(Command.buffer(), Command.buffer(), Command.buffer()) ::
+          :ok | {:error, Error.t()}
+  def multiply(a, b, output), do: run_kernel(:elementwise_mul, [a, b], output)
+
+  @doc """
+  Replaces what is negative by zero: output = max(0, input).
+
+  ## Example
+
+      iex> a = Dala.Gpu.Compute.buffer([-1, 0, 2], {3})
+      iex> Dala.Gpu.Compute.relu(a, a)
+      :ok
+      iex> Dala.Gpu.Compute.read_list(a)
+      [0.0, 0.0, 2.0]
+  """
+  @spec relu(Command.buffer(), Command.buffer()) :: :ok | {:error, Error.t()}
+  def relu(input, output), do: run_kernel(:relu, [input], output)
+
+  @doc """
+  Multiplies a buffer by a number: output = input * scalar.
+
+  ## Example
+
+      iex> a = Dala.Gpu.Compute.buffer([1, 2], {2})
+      iex> Dala.Gpu.Compute.scale(a, 2.5, a)
+      :ok
+      iex> Dala.Gpu.Compute.read_list(a)
+      [2.5, 5.0]
+  """
+  @spec scale(Command.buffer(), number(), Command.buffer()) :: :ok | {:error, Error.t()}
+  def scale(input, scalar, output),
+    do: run_kernel(:scalar_mul, [input], output, %{scalar: scalar})
+
+  @doc """
+  Multiplies two matrices, or two batches of them: output = a · b.
+
+  ## Example
+
+      iex> a = Dala.Gpu.Compute.buffer([1, 2, 3, 4], {2, 2})
+      iex> b = Dala.Gpu.Compute.buffer([5, 6, 7, 8], {2, 2})
+      iex> c = Dala.Gpu.Compute.buffer_zeros({2, 2}, :f32)
+      iex> Dala.Gpu.Compute.matmul(a, b, c)
+      :ok
+      iex> Dala.Gpu.Compute.read_list(c)
+      [19.0, 22.0, 43.0, 50.0]
+  """
+  @spec matmul(Command.buffer(), Command.buffer(), Command.buffer()) :: :ok | {:error, Error.t()}
+  def matmul(a, b, output), do: run_kernel(:matmul, [a, b], output)
+
+  # Commands
+
+  @doc """
+  Hands a command to the device and returns its id at once; see `Dala.Gpu.Compute.Command`.
+
+  A malformed map raises `ArgumentError`; a command that cannot run gets an id whose `poll/1` and
+  `wait/1` are the error.
+
+  ## Options
+
+    * `:notify` - a local process that is sent `{:dala_gpu, id, :ok | {:error, error}}` when the
+      command is done; nobody by default
+
+  ## Example
+
+      iex> a = Dala.Gpu.Compute.buffer([-1.0, 2.0], {2}, :f32)
+      iex> b = Dala.Gpu.Compute.buffer_zeros({2}, :f32)
+      iex> id = Dala.Gpu.Compute.submit(%{
+      ...>   op: :run_kernel,
+      ...>   kernel: "relu",
+      ...>   inputs: [a.ref],
+      ...>   output: b.ref,
+      ...>   params: %{}
+      ...> })
+      iex> Dala.Gpu.Compute.wait(id)
+      :ok
+  """
+  @spec submit(Command.spec(), notify: pid()) :: Command.id()
+  defdelegate submit(spec, opts \\ []), to: Command
+
+  @doc """
+  Tells how a command is doing: `:pending`, `:completed` or `{:error, error}`.
+
+  ## Example
+
+      iex> a = Dala.Gpu.Compute.buffer_zeros({2}, :f32)
+      iex> id = Dala.Gpu.Compute.submit(%{op: :run_kernel, kernel: :relu, inputs: [a], output: a})
+      iex> Dala.Gpu.Compute.wait(id)
+      :ok
+      iex> Dala.Gpu.Compute.poll(id)
+      :completed
+  """
+  @spec poll(Command.id()) :: :pending | :completed | {:error, Error.t()}
+  defdelegate poll(id), to: Command
+
+  @doc """
+  Waits until a command is done; only the calling process waits.
+
+  `timeout` is in milliseconds or `:infinity`, the default; when it runs out, the result is an
+  error with the reason `:timeout`, and the command goes on.
+
+  ## Example
+
+      iex> {:error, error} = Dala.Gpu.Compute.wait(987_654_321_000)
+      iex> error.reason
+      :unknown_command
+  """
+  @spec wait(Command.id(), timeout()) :: :ok | {:error, Error.t()}
+  defdelegate wait(id, timeout \\ :infinity), to: Command
+
+  # Pipelines
+
+  @doc """
+  Creates an empty pipeline; see `Dala.Gpu.Compute.Pipeline`.
+
+  ## Example
+
+      iex> Dala.Gpu.Compute.pipeline()
+      #Dala.Gpu.Compute.Pipeline<empty>
+  """
+  @spec pipeline() :: Pipeline.t()
+  defdelegate pipeline, to: Pipeline, as: :new
+
+  @doc """
+  Adds a stage to a pipeline and returns the pipeline.
+
+  ## Example
+
+      iex> a = Dala.Gpu.Compute.buffer([-1, 2], {2})
+      iex> Dala.Gpu.Compute.pipeline()
+      ...> |> Dala.Gpu.Compute.pipeline_add(%{op: :run_kernel, kernel: :neg, inputs: [a], output: a})
+      ...> |> Dala.Gpu.Compute.pipeline_add(%{op: :run_kernel, kernel: :relu, inputs: [a], output: a})
+      #Dala.Gpu.Compute.Pipeline<2 stages: neg, relu>
+  """
+  @spec pipeline_add(Pipeline.t(), map()) :: Pipeline.t()
+  defdelegate pipeline_add(pipeline, stage), to: Pipeline, as: :add
+
+  @doc """
+  Runs all stages of a pipeline in order and waits for the last one.
+
+  A stage that cannot run is reported with its index in `details.stage`, before any has run.
+
+  ## Example
+
+      iex> a = Dala.Gpu.Compute.buffer([-1, 2], {2})
+      iex> pipeline = Dala.Gpu.Compute.pipeline()
+      iex> relu = %{op: :run_kernel, kernel: :relu, inputs: [a], output: a}
+      iex> Dala.Gpu.Compute.pipeline_add(pipeline, relu)
+      iex> Dala.Gpu.Compute.pipeline_run(pipeline)
+      :ok
+      iex> Dala.Gpu.Compute.read_list(a)
+      [0.0, 2.0]
+  """
+  @spec pipeline_run(Pipeline.t()) :: :ok | {:error, Error.t()}
+  defdelegate pipeline_run(pipeline), to: Pipeline, as: :run
+
+  @doc """
+  Releases a pipeline and its hold on the buffers.
+
+  ## Example
+
+      iex> Dala.Gpu.Compute.free_pipeline(Dala.Gpu.Compute.pipeline())
+      :ok
+  """
+  @spec free_pipeline(Pipeline.t()) :: :ok
+  defdelegate free_pipeline(pipeline), to: Pipeline, as: :free
+
+  # Nx
+
+  @doc """
+  Creates a buffer from an Nx tensor; see `Dala.Gpu.Compute.NxBridge`.
+
+  ## Example
+
+      tensor = Nx.tensor([1.0, 2.0, 3.0])
+      buffer = Dala.Gpu.Compute.from_nx(tensor)
+  """
+  @spec from_nx(Nx.Tensor.t()) :: Buffer.t()
+  defdelegate from_nx(tensor), to: NxBridge
+
+  @doc """
+  Reads a buffer as an Nx tensor of its own shape and type.
+
+  ## Example
+
+      tensor = Dala.Gpu.Compute.to_nx(buffer)
+  """
+  @spec to_nx(Buffer.t()) :: Nx.Tensor.t()
+  defdelegate to_nx(buffer), to: NxBridge
+
+  @doc """
+  Reads a buffer as an Nx tensor of the given shape; the type must be the buffer's.
+
+  ## Example
+
+      tensor = Dala.Gpu.Compute.to_nx(buffer, {3}, :f32)
+  """
+  @spec to_nx(Buffer.t(), tuple(), Buffer.dtype()) :: Nx.Tensor.t()
+  defdelegate to_nx(buffer, shape, dtype), to: NxBridge
+end

@@ -1,0 +1,165 @@
+#include "kernels/custom/custom_kernel.hpp"
+
+#include <doctest/doctest.h>
+
+#include "support/engine_fixture.hpp"
+
+using namespace dala;
+using test::buffer;
+using test::engine;
+using test::read;
+using test::run;
+
+namespace {
+
+void add(CustomSource source) {
+  engine().registry().add(make_custom_kernel(source, engine().planner()));
+}
+
+CustomSource source_of(const std::string& name, const std::string& code, int inputs,
+                       std::vector<std::string> params = {}) {
+  CustomSource source;
+  source.name = name;
+  source.source = code;
+  source.inputs = inputs;
+  source.params = std::move(params);
+  return source;
+}
+
+Error registering(const std::string& code, int inputs, std::vector<std::string> params = {}) {
+  return test::must_fail([&] { add(source_of("test_bad", code, inputs, std::move(params))); });
+}
+
+}  // namespace
+
+TEST_CASE("a custom kernel gets its arguments by name") {
+  add(source_of("test_axpy",
+                "__kernel void test_axpy(float gain, __global float* output, int n,\n"
+                "                        __global const float* x, __global const float* y) {\n"
+                "  int i = get_global_id(0);\n"
+                "  if (i < n) output[i] = gain * x[i] + y[i];\n"
+                "}\n",
+                2, {"gain"}));
+  auto x = buffer<float>({1, 2, 3});
+  auto y = buffer<float>({10, 20, 30});
+  auto out = buffer<float>({0, 0, 0});
+  run("test_axpy", {x, y}, out, {{"gain", 2.0}});
+  CHECK(read<float>(out) == std::vector<float>{12, 24, 36});
+  run("test_axpy", {x, y}, x, {{"gain", int64_t{3}}});  // onto an input
+  CHECK(read<float>(x) == std::vector<float>{13, 26, 39});
+
+  CHECK(test::must_fail([&] { run("test_axpy", {x, y}, out); }).reason == Reason::invalid_param);
+  CHECK(test::must_fail([&] {
+          run("test_axpy", {x}, out, {{"gain", 1.0}});
+        }).reason == Reason::arity_mismatch);
+  auto integers = buffer<int32_t>({1, 2, 3});
+  const Error dtype = test::must_fail([&] {
+    run("test_axpy", {x, integers}, out, {{"gain", 1.0}});
+  });
+  CHECK(dtype.reason == Reason::dtype_mismatch);
+  CHECK(dtype.message == "input 1 of test_axpy is s32, expected f32 for float* y");
+}
+
+TEST_CASE("elements that a kernel does not write keep their value") {
+  add(source_of("test_first_only",
+                "__kernel void test_first_only(__global int* output) {\n"
+                "  if (get_global_id(0) == 0) output[0] = 42;\n"
+                "}\n",
+                0));
+  auto out = buffer(std::vector<int32_t>(2000, 7));
+  const auto held = engine().runtime().read(out, nullptr);  // the next write needs new memory
+  run("test_first_only", {}, out);
+  const auto values = read<int32_t>(out);
+  CHECK(values[0] == 42);
+  CHECK(values[1] == 7);
+  CHECK(values[1999] == 7);
+}
+
+TEST_CASE("images: two dimensions, sizes filled in, vectors of channels") {
+  add(source_of("test_position",
+                "__kernel void test_position(__global const uchar4* image,\n"
+                "                            __global uchar4* output, int width, uint height,\n"
+                "                            int channels) {\n"
+                "  int x = get_global_id(0), y = get_global_id(1);\n"
+                "  if (x >= width || y >= (int)height) return;\n"
+                "  output[y * width + x] = (uchar4)(x, y, channels, image[y * width + x].w);\n"
+                "}\n",
+                1));
+  const std::vector<uint8_t> zeros(3 * 5 * 4, 9);
+  auto image = buffer(zeros, {3, 5, 4});
+  auto out = buffer(zeros, {3, 5, 4});
+  run("test_position", {image}, out);
+  const auto pixels = read<uint8_t>(out);
+  CHECK(pixels[(2 * 5 + 4) * 4 + 0] == 4);
+  CHECK(pixels[(2 * 5 + 4) * 4 + 1] == 2);
+  CHECK(pixels[(2 * 5 + 4) * 4 + 2] == 4);
+  CHECK(pixels[(2 * 5 + 4) * 4 + 3] == 9);
+
+  auto flat = buffer(zeros, {60});
+  auto flat_out = buffer(zeros, {60});
+  CHECK(test::must_fail([&] { run("test_position", {flat}, flat_out); }).reason ==
+        Reason::shape_mismatch);
+  run("test_position", {flat}, flat_out,
+      {{"width", int64_t{5}}, {"height", int64_t{3}}, {"channels", int64_t{4}}});
+  CHECK(read<uint8_t>(flat_out) == pixels);
+}
+
+TEST_CASE("an empty output runs nothing") {
+  add(source_of("test_empty", "__kernel void test_empty(__global int* output) { output[0] = 1; }",
+                0));
+  run("test_empty", {}, buffer(std::vector<int32_t>{}, {0, 3}));
+}
+
+TEST_CASE("sources that cannot be called are refused with what to change") {
+  CHECK(registering("fn input: Tensor<f32> {}", 1).reason == Reason::build_failed);
+  CHECK(registering("__kernel void test_bad(__global float* x, __global float* output) {}", 1)
+            .message ==
+        "input x of test_bad must be declared const, as in __global const float* x");
+  CHECK(registering("__kernel void test_bad(__global const float* x) {}", 1).message ==
+        "test_bad has no argument named output, as in __global float* output");
+  CHECK(registering("__kernel void test_bad(__global float* output, float gain) {}", 0).message ==
+        "argument gain of test_bad is neither one of its params nor one of n, width, height, "
+        "channels");
+  CHECK(registering("__kernel void test_bad(__global float* output) {}", 0, {"gain"}).message ==
+        "the source of test_bad has no argument named gain");
+  CHECK(registering("__kernel void test_bad(__global float* output) {}", 2).message ==
+        "test_bad is registered with 2 inputs, but its source takes 0");
+  CHECK(registering("__kernel void test_bad(__global float* output, __local float* x) {}", 0)
+            .reason == Reason::invalid_param);
+  CHECK(registering("__kernel void a(__global int* output) {}\n"
+                    "__kernel void b(__global int* output) {}",
+                    0)
+            .message == "the source of test_bad has no kernel named test_bad; it has a, b");
+  CHECK(registering("__kernel void test_bad(__global float* output, float n) {}", 0).message ==
+        "argument n of test_bad is filled in and must be an integer, not float");
+}
+
+TEST_CASE("integer params are checked against the argument's type") {
+  add(source_of("test_shift",
+                "__kernel void test_shift(__global int* output, uchar amount) {\n"
+                "  output[get_global_id(0)] = amount;\n"
+                "}\n",
+                0, {"amount"}));
+  auto out = buffer<int32_t>({0});
+  run("test_shift", {}, out, {{"amount", int64_t{255}}});
+  CHECK(read<int32_t>(out)[0] == 255);
+  CHECK(test::must_fail([&] {
+          run("test_shift", {}, out, {{"amount", int64_t{256}}});
+        }).reason == Reason::invalid_param);
+  CHECK(test::must_fail([&] {
+          run("test_shift", {}, out, {{"amount", 1.5}});
+        }).reason == Reason::invalid_param);
+}
+
+TEST_CASE("a built-in kernel cannot be replaced; a custom one can, and goes when told to") {
+  CHECK(test::must_fail([&] {
+          add(source_of("relu", "__kernel void relu(__global int* output) {}", 0));
+        }).reason == Reason::invalid_param);
+  add(source_of("test_gone", "__kernel void test_gone(__global int* output) {}", 0));
+  add(source_of("test_gone", "__kernel void test_gone(__global int* output, int n) {}", 0));
+  CHECK(engine().registry().remove("test_gone"));
+  CHECK_FALSE(engine().registry().remove("test_gone"));
+  CHECK_FALSE(engine().registry().remove("relu"));
+  CHECK(test::must_fail([&] { engine().registry().find("test_gone"); }).reason ==
+        Reason::unknown_kernel);
+}

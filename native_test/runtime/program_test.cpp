@@ -1,0 +1,122 @@
+#include "runtime/program.hpp"
+
+#include <doctest/doctest.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include "support/engine_fixture.hpp"
+
+using namespace dala;
+namespace fs = std::filesystem;
+
+namespace {
+
+constexpr const char* kSource =
+    "__kernel void one(__global int* out) { out[get_global_id(0)] = 1; }\n";
+
+// A folder that is gone when the test is.
+struct Folder {
+  Folder() {
+    std::string name = (fs::temp_directory_path() / "dala_test_XXXXXX").string();
+    path = mkdtemp(name.data());
+  }
+  ~Folder() { fs::remove_all(path); }
+  std::string path;
+};
+
+std::string only_file(const std::string& folder) {
+  std::string found;
+  for (const auto& entry : fs::directory_iterator(folder)) {
+    CHECK(found.empty());
+    found = entry.path().string();
+  }
+  return found;
+}
+
+const Device& device() { return test::engine().runtime().device(); }
+
+}  // namespace
+
+TEST_CASE("the same source and options are one program") {
+  Folder folder;
+  ProgramCache cache(device(), folder.path);
+  CHECK(cache.get(kSource, "-DA=1") == cache.get(kSource, "-DA=1"));
+  CHECK(cache.get(kSource, "-DA=1") != cache.get(kSource, "-DA=2"));
+}
+
+TEST_CASE("a program is built once, saved, and read back without its source") {
+  Folder folder;
+  {
+    ProgramCache cache(device(), folder.path);
+    const auto program = cache.get(kSource, "");
+    CHECK_FALSE(program->ready());
+    program->build();
+    CHECK(program->ready());
+    CHECK(program->wants_saving());
+    program->save();
+    CHECK_FALSE(program->wants_saving());
+  }
+  ProgramCache cache(device(), folder.path);
+  const auto program = cache.get(kSource, "");
+  program->build();
+  // Came from disk: there is nothing to save.
+  CHECK_FALSE(program->wants_saving());
+  CHECK(program->kernel("one") != nullptr);
+  CHECK(only_file(folder.path) != "");
+}
+
+TEST_CASE("a damaged file means a new build") {
+  Folder folder;
+  {
+    ProgramCache cache(device(), folder.path);
+    const auto program = cache.get(kSource, "");
+    program->build();
+    program->save();
+  }
+  const std::string file = only_file(folder.path);
+  const auto size = fs::file_size(file);
+  const auto rebuilds = [&] {
+    ProgramCache cache(device(), folder.path);
+    const auto program = cache.get(kSource, "");
+    program->build();
+    return program->wants_saving() && program->kernel("one") != nullptr;
+  };
+  SUBCASE("cut short") {
+    fs::resize_file(file, size / 2);
+    CHECK(rebuilds());
+  }
+  SUBCASE("empty") {
+    fs::resize_file(file, 0);
+    CHECK(rebuilds());
+  }
+  SUBCASE("a byte changed") {
+    std::fstream stream(file, std::ios::in | std::ios::out | std::ios::binary);
+    stream.seekp(static_cast<std::streamoff>(size / 2));
+    stream.put('\x7f');
+    stream.put('\x01');
+    stream.close();
+    CHECK(rebuilds());
+  }
+}
+
+TEST_CASE("source that does not compile gives the compiler's words, every time") {
+  Folder folder;
+  ProgramCache cache(device(), folder.path);
+  const auto program = cache.get("__kernel void broken(__global int* out) { out[0] = nope; }", "");
+  for (int i = 0; i < 2; ++i) {
+    const Error error = test::must_fail([&] { program->build(); });
+    CHECK(error.reason == Reason::build_failed);
+    CHECK(error.message.find("nope") != std::string::npos);
+    REQUIRE(error.details.size() == 1);
+    CHECK(error.details.front().first == "log");
+  }
+}
+
+TEST_CASE("a cache folder that cannot be written costs nothing but time") {
+  ProgramCache cache(device(), "/proc/no/such/folder");
+  const auto program = cache.get(kSource, "-DB=1");
+  program->build();
+  program->save();
+  CHECK(program->kernel("one") != nullptr);
+}

@@ -1,0 +1,106 @@
+// One engine for the whole test process, and short ways to call kernels on it.
+#pragma once
+
+#include <cstdlib>
+#include <cstring>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "kernels/engine.hpp"
+#include "runtime/config.hpp"
+#include "runtime/error.hpp"
+
+namespace dala::test {
+
+// Built at first use, with the settings of the environment.
+inline Engine& engine() {
+  static Engine instance(with_environment(Config{}));
+  return instance;
+}
+
+// Small sizes only: for interpreters such as Oclgrind.
+inline bool quick() {
+  const char* value = std::getenv("DALA_TEST_QUICK");
+  return value != nullptr && std::string(value) == "1";
+}
+
+template <typename T>
+constexpr DType dtype_of() {
+  if constexpr (std::is_same_v<T, float>) return DType::f32;
+  if constexpr (std::is_same_v<T, double>) return DType::f64;
+  if constexpr (std::is_same_v<T, int32_t>) return DType::s32;
+  if constexpr (std::is_same_v<T, int64_t>) return DType::s64;
+  if constexpr (std::is_same_v<T, uint32_t>) return DType::u32;
+  if constexpr (std::is_same_v<T, uint8_t>) return DType::u8;
+}
+
+inline BufferPtr buffer_of_bytes(const TensorType& type, std::vector<std::byte> bytes) {
+  auto owner = std::make_shared<std::vector<std::byte>>(std::move(bytes));
+  return engine().runtime().from_host(type, owner->data(), owner);
+}
+
+template <typename T>
+BufferPtr buffer(const std::vector<T>& elements, Shape shape) {
+  std::vector<std::byte> bytes(elements.size() * sizeof(T));
+  if (!bytes.empty()) std::memcpy(bytes.data(), elements.data(), bytes.size());
+  return buffer_of_bytes(checked_type(dtype_of<T>(), std::move(shape)), std::move(bytes));
+}
+
+template <typename T>
+BufferPtr buffer(const std::vector<T>& elements) {
+  return buffer(elements, {static_cast<int64_t>(elements.size())});
+}
+
+inline BufferPtr zeros(DType dtype, Shape shape) {
+  return engine().runtime().zeros(checked_type(dtype, std::move(shape)));
+}
+
+template <typename T>
+std::vector<T> read(const BufferPtr& buffer) {
+  const std::vector<std::byte> bytes = engine().runtime().read_now(buffer);
+  std::vector<T> elements(bytes.size() / sizeof(T));
+  if (!bytes.empty()) std::memcpy(elements.data(), bytes.data(), bytes.size());
+  return elements;
+}
+
+// Hands a kernel call to the device.
+inline CommandId submit(const std::string& kernel, const std::vector<BufferPtr>& inputs,
+                        const BufferPtr& output, const Params& params = {}) {
+  const Stage stage = engine().stage(kernel, inputs, output, params);
+  return engine().runtime().scheduler().submit({stage}, nullptr, nullptr);
+}
+
+// Runs a kernel to its end; throws its error.
+inline void run(const std::string& kernel, const std::vector<BufferPtr>& inputs,
+                const BufferPtr& output, const Params& params = {}) {
+  engine().runtime().wait(submit(kernel, inputs, output, params));
+}
+
+// The error that an action ends with.
+inline std::optional<Error> error_of(const std::function<void()>& action) {
+  try {
+    action();
+  } catch (const Error& error) {
+    return error;
+  }
+  return std::nullopt;
+}
+
+// The same where there has to be one.
+inline Error must_fail(const std::function<void()>& action) {
+  const std::optional<Error> error = error_of(action);
+  if (!error) throw std::logic_error("expected an Error");
+  return *error;
+}
+
+// Its reason and sentence as "reason: sentence", or "no error".
+inline std::string failure(const std::function<void()>& action) {
+  const std::optional<Error> error = error_of(action);
+  return error ? text(to_string(error->reason), ": ", error->message) : "no error";
+}
+
+}  // namespace dala::test

@@ -1,0 +1,161 @@
+// Tensors on the host, for references: every float as a long double, every integer as an int64, so
+// that expected results are computed in more precision than the device has.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <optional>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "runtime/error.hpp"
+#include "runtime/tensor_type.hpp"
+
+namespace dala::test {
+
+struct Tensor {
+  TensorType type;
+  std::vector<long double> reals = {};   // of float types
+  std::vector<int64_t> integers = {};    // of integer types
+  std::vector<long double> scales = {};  // what errors are measured against; none: the values
+
+  explicit Tensor(TensorType tensor_type) : type(std::move(tensor_type)) {
+    const auto count = static_cast<size_t>(type.count());
+    if (is_float(type.dtype)) {
+      reals.resize(count);
+    } else {
+      integers.resize(count);
+    }
+  }
+
+  bool is_real() const { return is_float(type.dtype); }
+  size_t size() const { return is_real() ? reals.size() : integers.size(); }
+};
+
+// The low bits of an integer, as the type holds them.
+inline int64_t wrap(DType dtype, __int128 value) {
+  switch (dtype) {
+    case DType::s32: return static_cast<int32_t>(value);
+    case DType::u32: return static_cast<uint32_t>(value);
+    case DType::u8: return static_cast<uint8_t>(value);
+    default: return static_cast<int64_t>(value);
+  }
+}
+
+template <typename T, typename From>
+void append_as(std::vector<std::byte>& bytes, From value) {
+  const T element = static_cast<T>(value);
+  const auto* first = reinterpret_cast<const std::byte*>(&element);
+  bytes.insert(bytes.end(), first, first + sizeof(T));
+}
+
+inline std::vector<std::byte> to_bytes(const Tensor& tensor) {
+  std::vector<std::byte> bytes;
+  bytes.reserve(tensor.type.bytes());
+  for (size_t i = 0; i < tensor.size(); ++i) {
+    switch (tensor.type.dtype) {
+      case DType::f32: append_as<float>(bytes, tensor.reals[i]); break;
+      case DType::f64: append_as<double>(bytes, tensor.reals[i]); break;
+      case DType::s32: append_as<int32_t>(bytes, tensor.integers[i]); break;
+      case DType::s64: append_as<int64_t>(bytes, tensor.integers[i]); break;
+      case DType::u32: append_as<uint32_t>(bytes, tensor.integers[i]); break;
+      case DType::u8: append_as<uint8_t>(bytes, tensor.integers[i]); break;
+    }
+  }
+  return bytes;
+}
+
+template <typename T>
+T element_at(const std::vector<std::byte>& bytes, size_t index) {
+  T element;
+  std::memcpy(&element, bytes.data() + index * sizeof(T), sizeof(T));
+  return element;
+}
+
+inline Tensor from_bytes(const TensorType& type, const std::vector<std::byte>& bytes) {
+  Tensor tensor(type);
+  for (size_t i = 0; i < tensor.size(); ++i) {
+    switch (type.dtype) {
+      case DType::f32: tensor.reals[i] = element_at<float>(bytes, i); break;
+      case DType::f64: tensor.reals[i] = element_at<double>(bytes, i); break;
+      case DType::s32: tensor.integers[i] = element_at<int32_t>(bytes, i); break;
+      case DType::s64: tensor.integers[i] = element_at<int64_t>(bytes, i); break;
+      case DType::u32: tensor.integers[i] = element_at<uint32_t>(bytes, i); break;
+      case DType::u8: tensor.integers[i] = element_at<uint8_t>(bytes, i); break;
+    }
+  }
+  return tensor;
+}
+
+// Floats of about -4..4; integers of all sizes, with 0, 1, -1 and the ends of the range among
+// them, so that wrapping and division meet their edges.
+inline Tensor random_tensor(const TensorType& type, std::mt19937_64& random) {
+  Tensor tensor(type);
+  std::uniform_real_distribution<float> reals(-4.0F, 4.0F);
+  for (long double& real : tensor.reals) real = reals(random);
+  for (int64_t& integer : tensor.integers) {
+    const uint64_t bits = random();
+    const uint64_t kind = bits % 8;
+    const auto small = static_cast<int64_t>(bits >> 32) % 7 - 3;
+    const int64_t end = (bits >> 32) % 2 == 0 ? int64_t{1} << (8 * size_of(type.dtype) - 1)
+                                              : (int64_t{1} << 31) - 1;
+    integer = wrap(type.dtype, kind < 3   ? small
+                               : kind < 4 ? end
+                                          : static_cast<int64_t>(random()));
+  }
+  return tensor;
+}
+
+inline std::string number_text(long double number) {
+  char digits[64];
+  std::snprintf(digits, sizeof(digits), "%.20Lg", number);
+  return digits;
+}
+
+// The first element that is not as expected, in words. `tolerance` is relative to the scales;
+// NaN equals NaN, and results that round to infinity may be either side of it.
+inline std::optional<std::string> difference(const Tensor& got, const Tensor& expected,
+                                             long double tolerance) {
+  if (got.type != expected.type || got.size() != expected.size()) return "another type";
+  for (size_t i = 0; i < got.size(); ++i) {
+    if (!got.is_real()) {
+      if (got.integers[i] == expected.integers[i]) continue;
+      return text("element ", i, " is ", got.integers[i], ", expected ", expected.integers[i]);
+    }
+    const long double a = got.reals[i];
+    long double b = expected.reals[i];
+    if (expected.type.dtype == DType::f32 && std::isfinite(b) && tolerance == 0) {
+      b = static_cast<float>(b);
+    }
+    if (expected.type.dtype == DType::f64 && std::isfinite(b) && tolerance == 0) {
+      b = static_cast<double>(b);
+    }
+    if (a == b || (std::isnan(a) && std::isnan(b))) continue;
+    const long double scale = expected.scales.empty() ? std::fabs(b) : expected.scales[i];
+    if (std::isfinite(a) && std::isfinite(b) && std::fabs(a - b) <= tolerance * scale) continue;
+    return text("element ", i, " is ", number_text(a), ", expected ", number_text(b),
+                " within ", number_text(tolerance * scale));
+  }
+  return std::nullopt;
+}
+
+// The place in an input that broadcasts to place `index` of a shape, both in row-major order.
+inline size_t broadcast_index(const Shape& input, const Shape& output, size_t index) {
+  size_t result = 0;
+  size_t stride = 1;
+  auto rest = static_cast<int64_t>(index);
+  for (size_t d = 0; d < output.size(); ++d) {
+    const int64_t extent = output[output.size() - 1 - d];
+    const int64_t position = rest % extent;
+    rest /= extent;
+    if (d >= input.size()) continue;
+    const int64_t own = input[input.size() - 1 - d];
+    if (own != 1) result += static_cast<size_t>(position) * stride;
+    stride *= static_cast<size_t>(own);
+  }
+  return result;
+}
+
+}  // namespace dala::test

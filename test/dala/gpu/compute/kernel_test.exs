@@ -1,0 +1,534 @@
+defmodule Dala.Gpu.Compute.KernelTest do
+  use Dala.Test.GpuCase, async: true
+
+  doctest Dala.Gpu.Compute.Kernel
+
+  describe "run/4" do
+    test "takes names and parameters in either form" do
+      a = counting(2)
+      assert Kernel.run(:scalar_mul, [a], a, %{scalar: 2}) == :ok
+      assert Kernel.run("scalar_mul", [a], a, %{"scalar" => 2}) == :ok
+      assert Kernel.run(:scalar_mul, [a.ref], a.ref, scalar: 2) == :ok
+      assert Kernel.run(:neg, [a], a) == :ok
+      assert Compute.read_list(a) == [-8.0, -16.0]
+    end
+
+    test "errors name what was expected and what was given" do
+      a = counting(3)
+      b = counting(3)
+
+      for {kernel, inputs, output, params, reason, text} <- [
+            {:relu6, [a], b, %{}, :unknown_kernel,
+             "no kernel is named relu6; did you mean relu?"},
+            {:add, [a, a], b, %{}, :unknown_kernel, "elementwise_add"},
+            {:relu, [a, a], b, %{}, :arity_mismatch, "relu takes 1 input, got 2"},
+            {:elementwise_add, [a], b, %{}, :arity_mismatch,
+             "elementwise_add takes 2 inputs, got 1"},
+            {:fill, [a], b, %{value: 1}, :arity_mismatch, "fill takes no input, got 1"},
+            {:relu, [a], b, %{steepness: 1}, :unknown_param,
+             "relu has no parameter steepness; it takes slope"},
+            {:neg, [a], b, %{x: 1}, :unknown_param, "neg has no parameter x; it takes none"},
+            {:scalar_mul, [a], b, %{}, :invalid_param, "scalar_mul needs the parameter scalar"},
+            {:scalar_mul, [a], b, %{scalar: true}, :invalid_param,
+             "scalar of scalar_mul must be a number, got true"},
+            {:scalar_mul, [a], b, %{scalar: {1, 2}}, :invalid_param,
+             "scalar of scalar_mul must be a number, got {1, 2}"},
+            {:fill, [], zeros({1}, :u8), %{value: 256}, :invalid_param,
+             "value of fill must be an integer between 0 and 255 for u8, got 256"},
+            {:fill, [], zeros({1}, :s32), %{value: 0.5}, :invalid_param, "for s32, got 0.5"},
+            {:clamp, [a], b, %{min: 2, max: 1}, :invalid_param, "min of clamp"},
+            {:exp, [counting(3, :s32)], b, %{}, :dtype_mismatch, "input 0 of exp is s32"},
+            {:elementwise_add, [a, counting(3, :f64)], b, %{}, :dtype_mismatch,
+             "input 1 of elementwise_add is f64, expected f32 like input 0"},
+            {:neg, [a], zeros({3}, :f64), %{}, :dtype_mismatch,
+             "the output of neg is f64, expected f32"},
+            {:neg, [a], zeros({4}), %{}, :shape_mismatch, "{3}"},
+            {:neg, [zeros({2, 3})], b, %{}, :shape_mismatch, "{2, 3}"},
+            {:reduce_sum, [a], zeros({}), %{axis: 1}, :invalid_param,
+             "axis of reduce_sum must be an integer between -1 and 0"},
+            {:reduce_sum, [a], zeros({2}), %{axis: 0}, :shape_mismatch, "reduce_sum"},
+            {:matmul, [zeros({2, 3}), zeros({2, 3})], zeros({2, 3}), %{}, :shape_mismatch,
+             "matmul"},
+            {:reshape, [a], zeros({4}), %{}, :shape_mismatch, "reshape"}
+          ] do
+        assert_error(Kernel.run(kernel, inputs, output, params), reason, text)
+      end
+
+      assert Compute.read_list(a) == [1.0, 2.0, 3.0]
+      assert Compute.read_list(b) == [1.0, 2.0, 3.0]
+    end
+
+    test "an integer that no parameter can hold" do
+      a = counting(1)
+      huge = 0x10000000000000000
+      assert_error(Kernel.run(:scalar_mul, [a], a, scalar: huge), :invalid_param, "scalar")
+      assert_error(Kernel.run(:scalar_mul, [a], a, scalar: -huge), :invalid_param, "scalar")
+    end
+
+    test "malformed arguments raise" do
+      a = counting(1)
+      assert_raise ArgumentError, ~r/kernel's name/, fn -> Kernel.run(1, [a], a) end
+      assert_raise ArgumentError, ~r/list of buffers/, fn -> Kernel.run(:neg, a, a) end
+      assert_raise ArgumentError, ~r/Buffer{}, got: nil/, fn -> Kernel.run(:neg, [a], nil) end
+      assert_raise ArgumentError, ~r/map or keyword list/, fn -> Kernel.run(:neg, [a], a, 5) end
+    end
+  end
+
+  describe "the built-in kernels" do
+    test "unary ones of floats" do
+      x = [0.5, 1.0, 2.0, 3.5]
+      input = Compute.buffer(x, {4})
+      output = zeros({4})
+
+      for {kernel, function} <- [
+            sigmoid: &(1 / (1 + :math.exp(-&1))),
+            tanh: &:math.tanh/1,
+            exp: &:math.exp/1,
+            log: &:math.log/1,
+            sqrt: &:math.sqrt/1,
+            abs: &abs/1,
+            neg: &(-&1)
+          ] do
+        assert Kernel.run(kernel, [input], output) == :ok
+        assert_close(Compute.read_list(output), Enum.map(x, function))
+      end
+    end
+
+    test "binary ones" do
+      a = Compute.buffer([7, 2, 9, 4], {4}, :s32)
+      b = Compute.buffer([2, 3, 9, 1], {4}, :s32)
+      output = zeros({4}, :s32)
+
+      for {kernel, expected} <- [
+            elementwise_add: [9, 5, 18, 5],
+            elementwise_sub: [5, -1, 0, 3],
+            elementwise_mul: [14, 6, 81, 4],
+            elementwise_div: [3, 0, 1, 4],
+            elementwise_min: [2, 2, 9, 1],
+            elementwise_max: [7, 3, 9, 4],
+            elementwise_pow: [49, 8, 387_420_489, 4]
+          ] do
+        assert Kernel.run(kernel, [a, b], output) == :ok
+        assert Compute.read_list(output) == expected
+      end
+    end
+
+    test "clamp, fill and cast" do
+      a = counting(5)
+      assert Kernel.run(:clamp, [a], a, min: 2, max: 4.5) == :ok
+      assert Compute.read_list(a) == [2.0, 2.0, 3.0, 4.0, 4.5]
+      bytes = zeros({5}, :u8)
+      assert Kernel.run(:cast, [a], bytes) == :ok
+      assert Compute.read_list(bytes) |> Enum.take(4) == [2, 2, 3, 4]
+      assert Kernel.run(:fill, [], a, value: :nan) == :ok
+      assert Compute.read_list(a) |> Enum.uniq() == [:nan]
+    end
+
+    test "transpose and reshape" do
+      a = Compute.buffer([1, 2, 3, 4, 5, 6], {2, 3}, :u8)
+      turned = zeros({3, 2}, :u8)
+      assert Kernel.run(:transpose, [a], turned) == :ok
+      assert Compute.read_list(turned) == [1, 4, 2, 5, 3, 6]
+      assert Kernel.run(:reshape, [a], turned) == :ok
+      assert Compute.read_list(turned) == [1, 2, 3, 4, 5, 6]
+    end
+
+    test "reductions, argmax and softmax" do
+      a = Compute.buffer([3, 1, 2, 6, 5, 4], {2, 3})
+      whole = zeros({})
+
+      for {kernel, all, rows, columns} <- [
+            {:reduce_sum, [21.0], [6.0, 15.0], [9.0, 6.0, 6.0]},
+            {:reduce_max, [6.0], [3.0, 6.0], [6.0, 5.0, 4.0]},
+            {:reduce_min, [1.0], [1.0, 4.0], [3.0, 1.0, 2.0]},
+            {:reduce_mean, [3.5], [2.0, 5.0], [4.5, 3.0, 3.0]}
+          ] do
+        by_row = zeros({2})
+        by_column = zeros({3})
+        assert Kernel.run(kernel, [a], whole) == :ok
+        assert Kernel.run(kernel, [a], by_row, axis: 1) == :ok
+        assert Kernel.run(kernel, [a], by_column, axis: -2) == :ok
+        assert Compute.read_list(whole) == all
+        assert Compute.read_list(by_row) == rows
+        assert Compute.read_list(by_column) == columns
+      end
+
+      position = zeros({2}, :s32)
+      assert Kernel.run(:argmax, [a], position, axis: 1) == :ok
+      assert Compute.read_list(position) == [0, 0]
+
+      probabilities = zeros({2, 3})
+      assert Kernel.run(:softmax, [a], probabilities) == :ok
+      sums = Compute.read_list(probabilities) |> Enum.chunk_every(3) |> Enum.map(&Enum.sum/1)
+      assert_close(sums, [1.0, 1.0])
+    end
+  end
+
+  describe "list/0 and lookup/1" do
+    test "describe every kernel of the contract" do
+      kernels = Kernel.list()
+      names = Enum.map(kernels, & &1.name)
+      assert names == Enum.sort(names)
+
+      for name <- ~w(elementwise_add elementwise_sub elementwise_mul elementwise_div
+                     elementwise_min elementwise_max elementwise_pow scalar_mul relu sigmoid tanh
+                     exp log sqrt abs neg clamp fill cast matmul transpose reshape reduce_sum
+                     reduce_max reduce_min reduce_mean argmax softmax) do
+        assert name in names
+        assert {:ok, kernel} = Kernel.lookup(name)
+        assert Kernel.lookup(String.to_atom(name)) == {:ok, kernel}
+        assert kernel.custom == false
+        assert String.length(kernel.summary) > 3
+        assert String.length(kernel.output) > 3
+        assert is_integer(kernel.inputs)
+        assert kernel.dtypes -- [:f32, :f64, :s32, :s64, :u32, :u8] == []
+
+        for param <- kernel.params do
+          assert Enum.sort(Map.keys(param)) ==
+                   [:choices, :default, :kind, :max, :min, :name, :required, :summary]
+
+          assert is_binary(param.name)
+          assert is_atom(param.kind)
+          assert is_boolean(param.required)
+          assert is_list(param.choices)
+        end
+      end
+    end
+
+    test "give parameters with their defaults" do
+      {:ok, relu} = Kernel.lookup(:relu)
+      assert [%{name: "slope", default: 0, required: false}] = relu.params
+      {:ok, scalar_mul} = Kernel.lookup(:scalar_mul)
+      assert [%{name: "scalar", default: nil, required: true}] = scalar_mul.params
+    end
+
+    test "an unknown name" do
+      assert Kernel.lookup("no_such_kernel") == :error
+    end
+  end
+
+  describe "register/3" do
+    test "inputs in order, the output, parameters by name, and what is filled in" do
+      assert Kernel.register(
+               :kernel_test_affine,
+               """
+               __kernel void affine(float offset, __global const float *first,
+                                    __global const float *second, __global float *output,
+                                    uint n, float factor) {
+                 size_t i = get_global_id(0);
+                 if (i < n) output[i] = factor * first[i] - second[i] + offset + n;
+               }
+               """,
+               inputs: 2,
+               params: [:factor, "offset"]
+             ) == :ok
+
+      a = counting(3)
+      b = Compute.buffer([10, 20, 30], {3})
+      c = zeros({3})
+      assert Kernel.run(:kernel_test_affine, [b, a], c, factor: 2, offset: 0.5) == :ok
+      assert Compute.read_list(c) == [22.5, 41.5, 60.5]
+
+      {:ok, kernel} = Kernel.lookup(:kernel_test_affine)
+      assert kernel.custom
+      assert kernel.inputs == 2
+      assert kernel.params |> Enum.map(& &1.name) |> Enum.sort() == ["factor", "offset"]
+    end
+
+    test "images have width, height and channels, and two indices" do
+      assert Kernel.register(
+               :kernel_test_image,
+               """
+               __kernel void coordinates(__global uchar *output, int width, int height,
+                                         int channels) {
+                 int x = get_global_id(0), y = get_global_id(1);
+                 if (x >= width || y >= height) return;
+                 for (int c = 0; c < channels; ++c)
+                   output[(y * width + x) * channels + c] = (uchar)(100 * c + 10 * y + x);
+               }
+               """,
+               inputs: 0,
+               range: :pixels
+             ) == :ok
+
+      image = zeros({2, 3, 2}, :u8)
+      assert Kernel.run(:kernel_test_image, [], image) == :ok
+      assert Compute.read_list(image) == [0, 100, 1, 101, 2, 102, 10, 110, 11, 111, 12, 112]
+    end
+
+    test "every element type" do
+      for {dtype, type} <- [
+            f32: "float",
+            f64: "double",
+            s32: "int",
+            s64: "long",
+            u32: "uint",
+            u8: "uchar"
+          ] do
+        name = "kernel_test_double_#{dtype}"
+
+        assert Kernel.register(name, """
+               __kernel void twice(__global const #{type} *x, __global #{type} *output,
+                                   ulong n) {
+                 size_t i = get_global_id(0);
+                 if (i < n) output[i] = x[i] * 2;
+               }
+               """) == :ok
+
+        a = counting(4, dtype)
+        assert Kernel.run(name, [a], a) == :ok
+        assert Compute.read_list(a) == [2, 4, 6, 8]
+      end
+    end
+
+    test "element types are checked" do
+      :ok =
+        Kernel.register(:kernel_test_types, """
+        __kernel void copy(__global const int *x, __global float *output, int n) {
+          int i = get_global_id(0);
+          if (i < n) output[i] = x[i];
+        }
+        """)
+
+      a = counting(2, :s32)
+      b = zeros({2})
+      assert Kernel.run(:kernel_test_types, [a], b) == :ok
+      assert Compute.read_list(b) == [1.0, 2.0]
+
+      assert_error(Kernel.run(:kernel_test_types, [b], b), :dtype_mismatch, [
+        "kernel_test_types",
+        "s32",
+        "f32"
+      ])
+
+      assert_error(Kernel.run(:kernel_test_types, [a], a), :dtype_mismatch, ["f32", "s32"])
+
+      assert_error(
+        Kernel.run(:kernel_test_types, [a, a], b),
+        :arity_mismatch,
+        "takes 1 input, got 2"
+      )
+
+      assert_error(Kernel.run(:kernel_test_types, [a], b, x: 1), :unknown_param, "x")
+    end
+
+    test "parameters are checked" do
+      :ok =
+        Kernel.register(
+          :kernel_test_params,
+          """
+          __kernel void add(__global int *output, int amount, float rest, int n) {
+            int i = get_global_id(0);
+            if (i < n) output[i] = amount;
+          }
+          """,
+          inputs: 0,
+          params: [:amount, :rest]
+        )
+
+      a = counting(2, :s32)
+      assert Kernel.run(:kernel_test_params, [], a, amount: 3, rest: 1) == :ok
+      assert Compute.read_list(a) == [3, 3]
+      assert_error(Kernel.run(:kernel_test_params, [], a, amount: 3), :invalid_param, "rest")
+
+      for bad <- [1.5, 0x80000000, "3", :x, true] do
+        assert_error(
+          Kernel.run(:kernel_test_params, [], a, amount: bad, rest: 1),
+          :invalid_param,
+          "amount"
+        )
+      end
+
+      assert Compute.read_list(a) == [3, 3]
+    end
+
+    test "a source that does not compile" do
+      error =
+        assert_error(
+          Kernel.register(
+            :kernel_test_broken,
+            """
+            __kernel void broken(__global float *output) { output[0] = undeclared; }
+            """,
+            inputs: 0
+          ),
+          :build_failed,
+          "does not compile"
+        )
+
+      assert error.details.log =~ "undeclared"
+      assert Kernel.lookup(:kernel_test_broken) == :error
+      assert_error(Kernel.run(:kernel_test_broken, [], counting(1)), :unknown_kernel)
+    end
+
+    test "arguments that do not fit the declaration" do
+      source = """
+      __kernel void odd(__global const float *x, __global float *output, float strength) {
+        output[0] = x[0] * strength;
+      }
+      """
+
+      assert {:error, %Error{message: message}} = Kernel.register(:kernel_test_odd, source)
+      assert message =~ "strength"
+
+      assert {:error, %Error{}} =
+               Kernel.register(:kernel_test_odd, source, inputs: 2, params: [:strength])
+
+      assert {:error, %Error{message: message}} =
+               Kernel.register(:kernel_test_odd, source, params: [:strength, :more])
+
+      assert message =~ "more"
+      assert Kernel.lookup(:kernel_test_odd) == :error
+      assert {:error, %Error{}} = Kernel.register(:kernel_test_odd, "int f(int x) { return x; }")
+      assert {:error, %Error{}} = Kernel.register(:kernel_test_odd, "")
+    end
+
+    test "several kernels in a source need an entry" do
+      source = """
+      __kernel void one(__global int *output) { output[get_global_id(0)] = 1; }
+      __kernel void two(__global int *output) { output[get_global_id(0)] = 2; }
+      """
+
+      assert {:error, %Error{message: message}} =
+               Kernel.register(:kernel_test_entry, source, inputs: 0)
+
+      assert message =~ "has no kernel named kernel_test_entry; it has one, two"
+      assert Kernel.register(:kernel_test_entry, source, inputs: 0, entry: "two") == :ok
+      a = counting(1, :s32)
+      assert Kernel.run(:kernel_test_entry, [], a) == :ok
+      assert Compute.read_list(a) == [2]
+
+      assert {:error, %Error{message: message}} =
+               Kernel.register(:kernel_test_entry, source, inputs: 0, entry: :three)
+
+      assert message =~ "three"
+    end
+
+    test "may replace a custom kernel, never a built-in one" do
+      source = &"__kernel void k(__global int *output) { output[0] = #{&1}; }"
+      a = counting(1, :s32)
+
+      for value <- ["1", "2"] do
+        assert Kernel.register(:kernel_test_replaced, source.(value), inputs: 0) == :ok
+        assert Kernel.run(:kernel_test_replaced, [], a) == :ok
+        assert Compute.read_list(a) == [String.to_integer(value)]
+      end
+
+      assert_error(
+        Kernel.register(:relu, source.("3"), inputs: 0),
+        :invalid_param,
+        "relu is a built-in kernel"
+      )
+
+      assert_error(Kernel.unregister(:relu), :unknown_kernel, "relu")
+    end
+
+    test "malformed arguments raise" do
+      for {arguments, message} <- [
+            {[1, "source"], ~r/kernel's name/},
+            {[:k, 'source'], "expected the source as a string, got: 'source'"},
+            {[:k, "source", [input: 1]], ~r/unknown keys \[:input\]/},
+            {[:k, "source", [inputs: -1]], "expected inputs: to be an integer in 0..64, got: -1"},
+            {[:k, "source", [inputs: "1"]], ~r/expected inputs:/},
+            {[:k, "source", [params: :a]], "expected params: to be a list of names, got: :a"},
+            {[:k, "source", [params: [1]]],
+             "expected params: to be a list of atoms or strings, got: 1"},
+            {[:k, "source", [range: :lines]],
+             "expected range: to be :auto, :elements or :pixels, got: :lines"},
+            {[:k, "source", [entry: 1]],
+             "expected entry: to be the name of a kernel function, got: 1"},
+            {[:k, "source", [summary: nil]], "expected the summary as a string, got: nil"}
+          ] do
+        assert_raise ArgumentError, message, fn -> apply(Kernel, :register, arguments) end
+      end
+    end
+  end
+
+  describe "elementwise/3" do
+    test "broadcasts, takes parameters and either float type" do
+      assert Kernel.elementwise(:kernel_test_mix, "x * t + y * (1 - t)",
+               inputs: 2,
+               params: [:t],
+               summary: "Mixes two inputs."
+             ) == :ok
+
+      {:ok, kernel} = Kernel.lookup(:kernel_test_mix)
+      assert %{custom: true, inputs: 2, summary: "Mixes two inputs."} = kernel
+
+      for dtype <- [:f32, :f64] do
+        a = Compute.buffer([1, 2, 3, 4], {2, 2}, dtype)
+        b = Compute.buffer([10], {}, dtype)
+        assert Kernel.run(:kernel_test_mix, [a, b], a, t: 0.5) == :ok
+        assert Compute.read_list(a) == [5.5, 6.0, 6.5, 7.0]
+      end
+    end
+
+    test "the documented shorthand" do
+      assert Kernel.elementwise(:kernel_test_swish, "x / (1 + exp(-x))") == :ok
+      a = Compute.buffer([-1.0, 0.0, 2.0], {3})
+      assert Kernel.run(:kernel_test_swish, [a], a) == :ok
+      expected = Enum.map([-1.0, 0.0, 2.0], &(&1 / (1 + :math.exp(-&1))))
+      assert_close(Compute.read_list(a), expected)
+    end
+
+    test "expressions that are none" do
+      error = assert_error(Kernel.elementwise(:kernel_test_bad, "x + nothing"), :build_failed)
+      assert error.details.log =~ "nothing"
+      assert_error(Kernel.elementwise(:kernel_test_bad, ""), :invalid_param, "is empty")
+
+      assert_error(
+        Kernel.elementwise(:kernel_test_bad, "x; y"),
+        :invalid_param,
+        "must not contain ;"
+      )
+
+      assert_error(Kernel.elementwise(:kernel_test_bad, "(x"), :invalid_param, "parentheses")
+      assert Kernel.lookup(:kernel_test_bad) == :error
+
+      assert_raise ArgumentError, ~r/unknown keys/, fn ->
+        Kernel.elementwise(:k, "x", range: 1)
+      end
+
+      assert_raise ArgumentError, ~r/the expression as a string/, fn ->
+        Kernel.elementwise(:k, 1)
+      end
+    end
+  end
+
+  test "unregister/1" do
+    assert Kernel.elementwise(:kernel_test_short_life, "x") == :ok
+    assert Kernel.unregister("kernel_test_short_life") == :ok
+    assert Kernel.lookup(:kernel_test_short_life) == :error
+
+    assert_error(
+      Kernel.unregister(:kernel_test_short_life),
+      :unknown_kernel,
+      "there is no custom kernel named kernel_test_short_life"
+    )
+  end
+
+  test "async_run/4" do
+    a = counting(2)
+    id = Kernel.async_run(:scalar_mul, [a], a, scalar: 3)
+    assert Compute.wait(id) == :ok
+    assert Compute.read_list(a) == [3.0, 6.0]
+    assert_error(Compute.wait(Kernel.async_run(:scalar_mul, [a], a)), :invalid_param)
+  end
+
+  test "registering by many at once" do
+    results =
+      1..8
+      |> Enum.map(fn i ->
+        Task.async(fn ->
+          name = "kernel_test_many_#{i}"
+          :ok = Kernel.elementwise(name, "x + #{i}")
+          a = counting(2)
+          :ok = Kernel.run(name, [a], a)
+          Compute.read_list(a)
+        end)
+      end)
+      |> Task.await_many(60_000)
+
+    assert results == for(i <- 1..8, do: [1.0 + i, 2.0 + i])
+  end
+end

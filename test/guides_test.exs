@@ -1,0 +1,67 @@
+defmodule Dala.GuidesTest do
+  use Dala.Test.GpuCase, async: true
+
+  @guide "guides/kernels.md"
+  @start "<!-- The table is checked by test/guides_test.exs, which also says how to renew it. -->\n"
+
+  test "the table of kernels is that of the kernels there are" do
+    [before, table] = @guide |> File.read!() |> String.split(@start)
+    rendered = Dala.Test.KernelTable.render()
+
+    if System.get_env("DALA_UPDATE_GUIDES") == "1" do
+      File.write!(@guide, before <> @start <> rendered)
+    else
+      assert table == rendered,
+             "#{@guide} is out of date; DALA_UPDATE_GUIDES=1 mix test test/guides_test.exs renews it"
+    end
+  end
+
+  # The Elixir code of a document, in order, but for configuration and dependencies.
+  defp code(file) do
+    blocks = Regex.scan(~r/^```elixir\n(.*?)^```$/ms, File.read!(file), capture: :all_but_first)
+
+    for [block] <- blocks,
+        not (block =~ "config :dala_gpu" or block =~ "{:dala_gpu, path"),
+        do: block
+  end
+
+  test "the examples of the README" do
+    {_result, binding} = Code.eval_string(Enum.join(code("README.md"), "\n"))
+    assert_close(Compute.read_list(binding[:c]), softmax([1.0, 2.0, 3.0]))
+  end
+
+  defp softmax(list) do
+    exponentials = Enum.map(list, &:math.exp/1)
+    Enum.map(exponentials, &(&1 / Enum.sum(exponentials)))
+  end
+
+  test "the examples on custom kernels" do
+    image = Compute.buffer(Enum.to_list(0..17), {3, 6}, :u8)
+
+    binding = [
+      a: Compute.buffer([0, 4], {2}),
+      b: Compute.buffer([8, 8], {2}),
+      output: zeros({2}),
+      image: image,
+      blurred: zeros({3, 6}, :u8)
+    ]
+
+    Code.eval_string(Enum.join(code("guides/custom_kernels.md"), "\n"), binding)
+    assert Compute.read_list(binding[:output]) == [2.0, 5.0]
+
+    rows =
+      for row <- Enum.chunk_every(0..17, 6) do
+        for x <- 0..5 do
+          div(Enum.sum(for dx <- -2..2, do: Enum.at(row, min(max(x + dx, 0), 5))), 5)
+        end
+      end
+
+    assert Compute.read_list(binding[:blurred]) == List.flatten(rows)
+  end
+
+  test "the example on kernels" do
+    binding = [input: Compute.buffer([-1, 0.5, 2], {3}), output: zeros({3})]
+    Code.eval_string(Enum.join(code("guides/kernels.md"), "\n"), binding)
+    assert Compute.read_list(binding[:output]) == [0.0, 0.5, 1.0]
+  end
+end

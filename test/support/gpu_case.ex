@@ -1,0 +1,156 @@
+defmodule Dala.Test.GpuCase do
+  @moduledoc false
+  # What tests on the device share: short names, slow commands, and waiting with a bound.
+
+  use ExUnit.CaseTemplate
+
+  alias Dala.Gpu.Compute
+  alias Dala.Gpu.Compute.{Buffer, Error, Kernel}
+
+  @bound 60_000
+
+  using do
+    quote do
+      alias Dala.Gpu.Compute
+      alias Dala.Gpu.Compute.{Buffer, Command, Error, Kernel, Pipeline}
+      import Dala.Test.GpuCase
+    end
+  end
+
+  @doc "Asserts the error's reason and that its message has each text; gives the error."
+  def assert_error(result, reason, texts \\ []) do
+    assert {:error, %Error{} = error} = result
+    assert_reason(error, reason, texts)
+  end
+
+  @doc "Asserts that the function raises an error of the library, likewise."
+  def assert_raises(reason, texts, function) do
+    assert_reason(assert_raise(Error, function), reason, texts)
+  end
+
+  defp assert_reason(error, reason, texts) do
+    assert is_exception(error)
+    assert error.reason == reason, Exception.message(error)
+    assert is_map(error.details)
+    for text <- List.wrap(texts), do: assert(error.message =~ text)
+    error
+  end
+
+  @doc "A buffer of zeros."
+  def zeros(shape, dtype \\ :f32), do: Compute.buffer_zeros(shape, dtype)
+
+  @doc "Waits until the function gives something true."
+  def eventually(function, bound \\ @bound) do
+    deadline = System.monotonic_time(:millisecond) + bound
+    poll_until(function, deadline)
+  end
+
+  defp poll_until(function, deadline) do
+    cond do
+      result = function.() ->
+        result
+
+      System.monotonic_time(:millisecond) > deadline ->
+        flunk("it did not happen in time")
+
+      true ->
+        receive do
+        after
+          2 -> poll_until(function, deadline)
+        end
+    end
+  end
+
+  @doc """
+  Registers the kernel `slow`, a single work item that computes for `rounds` rounds, and measures
+  how many of them take a millisecond. Once, before the tests, while the machine has nothing else
+  to do.
+  """
+  def prepare_slow do
+    :ok =
+      Kernel.register(
+        :slow,
+        """
+        // A xorshift generator, whose end nobody knows without going there.
+        __kernel void slow(__global const uint *input, __global uint *output, int rounds) {
+          uint x = input[0] | 1u;
+          for (int i = 0; i < rounds; ++i) {
+            x ^= x << 13;
+            x ^= x >> 17;
+            x ^= x << 5;
+          }
+          output[0] = x;
+        }
+        """,
+        inputs: 1,
+        params: [:rounds]
+      )
+
+    buffer = zeros({1}, :u32)
+    # The first run compiles.
+    :ok = Kernel.run(:slow, [buffer], buffer, rounds: 1)
+    rounds = 20_000_000
+    {micros, :ok} = :timer.tc(fn -> Kernel.run(:slow, [buffer], buffer, rounds: rounds) end)
+    :persistent_term.put({__MODULE__, :rounds}, max(div(rounds * 1000, micros), 1))
+  end
+
+  @doc "The rounds of the kernel `slow` that take about a millisecond."
+  def rounds_per_ms, do: :persistent_term.get({__MODULE__, :rounds})
+
+  @doc "A command that takes long, on a buffer of its own unless one is given."
+  def slow(rounds, buffer \\ nil) do
+    buffer = buffer || zeros({1}, :u32)
+
+    %{
+      op: :run_kernel,
+      kernel: :slow,
+      inputs: [buffer],
+      output: buffer,
+      params: %{rounds: rounds}
+    }
+  end
+
+  @doc "What the `slow` kernel computes."
+  def slow_result(x, rounds) do
+    import Bitwise
+
+    Enum.reduce(1..rounds//1, x ||| 1, fn _round, x ->
+      x = bxor(x, x <<< 13 &&& 0xFFFFFFFF)
+      x = bxor(x, x >>> 17)
+      bxor(x, x <<< 5 &&& 0xFFFFFFFF)
+    end)
+  end
+
+  @doc "Asserts that two lists of numbers agree to a relative tolerance."
+  def assert_close(actual, expected, tolerance \\ 1.0e-5) do
+    assert length(actual) == length(expected)
+
+    for {{a, e}, index} <- Enum.with_index(Enum.zip(actual, expected)) do
+      close = a == e or (is_number(a) and is_number(e) and near?(a, e, tolerance))
+      assert close, "element #{index}: got #{inspect(a)}, expected #{inspect(e)}"
+    end
+  end
+
+  defp near?(a, e, tolerance), do: abs(a - e) <= tolerance * max(1.0, abs(e))
+
+  @doc "The memory that buffers use once all garbage of the other processes is gone."
+  def settled_memory do
+    for pid <- Process.list(), do: :erlang.garbage_collect(pid)
+    Compute.memory_info().in_use
+  end
+
+  @doc "A folder that goes away with the test."
+  def scratch_dir(name) do
+    unique = "dala_gpu_#{name}_#{System.pid()}_#{System.unique_integer([:positive])}"
+    path = Path.join(System.tmp_dir!(), unique)
+    File.mkdir_p!(path)
+    on_exit(fn -> File.rm_rf!(path) end)
+    path
+  end
+
+  @doc "The bytes of floats, as a buffer holds them."
+  def f32(numbers), do: for(x <- numbers, into: <<>>, do: <<x::float-32-native>>)
+
+  @doc "A buffer of whatever dtype with the numbers 1, 2, 3 and so on."
+  def counting(count, dtype \\ :f32), do: Buffer.new(Enum.to_list(1..count//1), {count}, dtype)
+end

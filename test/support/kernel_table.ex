@@ -1,0 +1,64 @@
+defmodule Dala.Test.KernelTable do
+  @moduledoc false
+  # The table of kernels in guides/kernels.md, from the descriptions the library itself goes by.
+
+  alias Dala.Gpu.Compute.Kernel
+
+  @doc "Writes the table."
+  def render do
+    rows = for kernel <- Kernel.list(), not kernel.custom, do: row(kernel)
+
+    Enum.join(
+      ["| Kernel | Inputs | Types | Parameters | Output |", "|---|---|---|---|---|" | rows],
+      "\n"
+    ) <> "\n"
+  end
+
+  defp row(kernel) do
+    cells = [
+      "`#{kernel.name}`: #{kernel.summary}",
+      inputs(kernel),
+      types(kernel.dtypes),
+      params(kernel.params),
+      kernel.output
+    ]
+
+    "| #{Enum.map_join(cells, " | ", &String.replace(&1, "|", "\\|"))} |"
+  end
+
+  defp inputs(%{inputs: least, optional_inputs: 0}), do: "#{least}"
+  defp inputs(%{inputs: least, optional_inputs: more}), do: "#{least} to #{least + more}"
+
+  defp types([:f32, :f64, :s32, :s64, :u32, :u8]), do: "all"
+  defp types(dtypes), do: Enum.map_join(dtypes, ", ", &"`#{&1}`")
+
+  defp params([]), do: "none"
+  defp params(params), do: Enum.map_join(params, "; ", &param/1)
+
+  defp param(param) do
+    facts =
+      [
+        param.choices != [] && Enum.map_join(param.choices, " or ", &inspect/1),
+        range(param),
+        param.required && "required",
+        param.default != nil && "default #{inspect(param.default)}"
+      ]
+      |> Enum.filter(& &1)
+      |> case do
+        [] -> ""
+        facts -> " (#{Enum.join(facts, ", ")})"
+      end
+
+    "`#{param.name}`#{facts}: #{param.summary}"
+  end
+
+  defp range(%{min: nil, max: nil}), do: false
+  defp range(%{min: min, max: nil}), do: "at least #{number(min)}"
+  defp range(%{min: nil, max: max}), do: "at most #{number(max)}"
+  defp range(%{min: min, max: max}), do: "#{number(min)} to #{number(max)}"
+
+  defp number(float) when is_float(float) and trunc(float) == float and abs(float) < 1.0e15,
+    do: "#{trunc(float)}"
+
+  defp number(other), do: "#{other}"
+end
