@@ -18,9 +18,9 @@ void need_output_dtype(const std::string& kernel, const Call& call,
   if (std::find(allowed.begin(), allowed.end(), call.output.dtype) != allowed.end()) return;
   std::vector<std::string> names;
   for (DType dtype : allowed) names.emplace_back(to_string(dtype));
-  throw Error(Reason::dtype_mismatch, text("the output of ", kernel, " is ",
-                                           to_string(call.output.dtype), ", expected ",
-                                           join(names, " or ")));
+  throw Error(Reason::dtype_mismatch,
+              text("the output of ", kernel, " is ", to_string(call.output.dtype), ", expected ",
+                   join(names, " or ")));
 }
 
 void need_output_shape(const std::string& kernel, const Call& call,
@@ -28,9 +28,9 @@ void need_output_shape(const std::string& kernel, const Call& call,
   if (std::find(allowed.begin(), allowed.end(), call.output.shape) != allowed.end()) return;
   std::vector<std::string> names;
   for (const Shape& shape : allowed) names.push_back(to_string(shape));
-  throw Error(Reason::shape_mismatch, text("the output of ", kernel, " has shape ",
-                                           to_string(call.output.shape), ", expected ",
-                                           join(names, " or ")));
+  throw Error(Reason::shape_mismatch,
+              text("the output of ", kernel, " has shape ", to_string(call.output.shape),
+                   ", expected ", join(names, " or ")));
 }
 
 }  // namespace dala

@@ -69,11 +69,14 @@ struct IntegerRange {
 
 IntegerRange range_of(DType dtype) {
   switch (dtype) {
-    case DType::u8: return {0, std::numeric_limits<uint8_t>::max()};
-    case DType::u32: return {0, std::numeric_limits<uint32_t>::max()};
+    case DType::u8:
+      return {0, std::numeric_limits<uint8_t>::max()};
+    case DType::u32:
+      return {0, std::numeric_limits<uint32_t>::max()};
     case DType::s32:
       return {std::numeric_limits<int32_t>::min(), std::numeric_limits<int32_t>::max()};
-    default: return {std::numeric_limits<int64_t>::min(), std::numeric_limits<int64_t>::max()};
+    default:
+      return {std::numeric_limits<int64_t>::min(), std::numeric_limits<int64_t>::max()};
   }
 }
 
@@ -105,6 +108,26 @@ ParamValue checked_element(const Descriptor& kernel, const ParamSpec& spec, DTyp
   return *integer;
 }
 
+ParamValue checked_integers(const Descriptor& kernel, const ParamSpec& spec,
+                            const ParamValue& given) {
+  const auto fits = [&](double number) {
+    return std::trunc(number) == number && number >= spec.min && number <= spec.max;
+  };
+  bool valid = false;
+  if (const auto* integer = std::get_if<int64_t>(&given)) {
+    valid = fits(static_cast<double>(*integer));
+  } else if (const auto* numbers = std::get_if<std::vector<double>>(&given)) {
+    const auto& counts = spec.counts;
+    valid = std::find(counts.begin(), counts.end(), numbers->size()) != counts.end() &&
+            std::all_of(numbers->begin(), numbers->end(), fits);
+  }
+  if (valid) return given;
+  std::vector<std::string> counts;
+  for (size_t count : spec.counts) counts.push_back(std::to_string(count));
+  reject(kernel, spec,
+         text(range_text("an integer", spec), ", or ", join(counts, " or "), " of them"), given);
+}
+
 ParamValue checked_axis(const Descriptor& kernel, const ParamSpec& spec, const Call& call,
                         const ParamValue& given, bool by_default) {
   const Shape& shape = call.inputs.at(0).shape;
@@ -134,11 +157,18 @@ ParamValue checked_axes(const Descriptor& kernel, const ParamSpec& spec, const P
 ParamValue checked_param(const Descriptor& kernel, const ParamSpec& spec, const Call& call,
                          const ParamValue& given, bool by_default) {
   switch (spec.kind) {
-    case ParamSpec::Kind::number: return checked_number(kernel, spec, given);
-    case ParamSpec::Kind::integer: return checked_integer(kernel, spec, given);
-    case ParamSpec::Kind::element: return checked_element(kernel, spec, call.output.dtype, given);
-    case ParamSpec::Kind::axis: return checked_axis(kernel, spec, call, given, by_default);
-    case ParamSpec::Kind::axes: return checked_axes(kernel, spec, given);
+    case ParamSpec::Kind::number:
+      return checked_number(kernel, spec, given);
+    case ParamSpec::Kind::integer:
+      return checked_integer(kernel, spec, given);
+    case ParamSpec::Kind::integers:
+      return checked_integers(kernel, spec, given);
+    case ParamSpec::Kind::element:
+      return checked_element(kernel, spec, call.output.dtype, given);
+    case ParamSpec::Kind::axis:
+      return checked_axis(kernel, spec, call, given, by_default);
+    case ParamSpec::Kind::axes:
+      return checked_axes(kernel, spec, given);
     case ParamSpec::Kind::flag:
       if (!std::holds_alternative<bool>(given)) reject(kernel, spec, "true or false", given);
       return given;
@@ -167,9 +197,8 @@ void check_names(const Descriptor& kernel, const Params& params) {
   for (const ParamSpec& spec : kernel.params) known.push_back(spec.name);
   for (const auto& [name, value] : params) {
     if (std::find(known.begin(), known.end(), name) != known.end()) continue;
-    throw Error(Reason::unknown_param,
-                text(kernel.name, " has no parameter ", name, "; it takes ",
-                     known.empty() ? "none" : join(known)));
+    throw Error(Reason::unknown_param, text(kernel.name, " has no parameter ", name, "; it takes ",
+                                            known.empty() ? "none" : join(known)));
   }
 }
 
@@ -213,8 +242,16 @@ std::string to_string(const ParamValue& value) {
 
 double Call::number(const std::string& name) const { return as_number(params.at(name)).value(); }
 
-int64_t Call::integer(const std::string& name) const {
-  return std::get<int64_t>(params.at(name));
+int64_t Call::integer(const std::string& name) const { return std::get<int64_t>(params.at(name)); }
+
+std::vector<int64_t> Call::integers(const std::string& name) const {
+  const ParamValue& given = params.at(name);
+  if (const auto* integer = std::get_if<int64_t>(&given)) return {*integer};
+  std::vector<int64_t> result;
+  for (double number : std::get<std::vector<double>>(given)) {
+    result.push_back(static_cast<int64_t>(number));
+  }
+  return result;
 }
 
 std::string Call::choice(const std::string& name) const {
@@ -225,12 +262,18 @@ bool Call::flag(const std::string& name) const { return std::get<bool>(params.at
 
 Value Call::element(const std::string& name, DType dtype) const {
   switch (dtype) {
-    case DType::f32: return value(static_cast<float>(number(name)));
-    case DType::f64: return value(number(name));
-    case DType::s32: return value(static_cast<int32_t>(integer(name)));
-    case DType::s64: return value(integer(name));
-    case DType::u32: return value(static_cast<uint32_t>(integer(name)));
-    case DType::u8: return value(static_cast<uint8_t>(integer(name)));
+    case DType::f32:
+      return value(static_cast<float>(number(name)));
+    case DType::f64:
+      return value(number(name));
+    case DType::s32:
+      return value(static_cast<int32_t>(integer(name)));
+    case DType::s64:
+      return value(integer(name));
+    case DType::u32:
+      return value(static_cast<uint32_t>(integer(name)));
+    case DType::u8:
+      return value(static_cast<uint8_t>(integer(name)));
   }
   return {};
 }

@@ -29,13 +29,14 @@ std::string join(const std::vector<std::string>& names, const std::string& last 
 
 struct ParamSpec {
   enum class Kind {
-    number,   // integer or float, within [min, max]
-    integer,  // within [min, max]
-    element,  // a number that the output's element type can hold exactly (floats: any number)
-    axis,     // an integer; negative counts from the last axis; range checked against input 0
-    axes,     // a list of integers; what they have to be is the descriptor's own rule
-    flag,     // true or false
-    choice,   // one of `choices`
+    number,    // integer or float, within [min, max]
+    integer,   // within [min, max]
+    integers,  // an integer, or a list of `counts` of them, each within [min, max]
+    element,   // a number that the output's element type can hold exactly (floats: any number)
+    axis,      // an integer; negative counts from the last axis; range checked against input 0
+    axes,      // a list of integers; what they have to be is the descriptor's own rule
+    flag,      // true or false
+    choice,    // one of `choices`
   };
   std::string name;
   Kind kind = Kind::number;
@@ -45,6 +46,7 @@ struct ParamSpec {
   double max = 1e300;
   std::vector<std::string> choices;
   std::string summary;
+  std::vector<size_t> counts = {};  // of `integers`: the lengths that a list may have
 };
 
 // A call being validated or planned: types instead of memory.
@@ -56,6 +58,7 @@ struct Call {
   bool has(const std::string& name) const { return params.count(name) != 0; }
   double number(const std::string& name) const;    // number, integer or element
   int64_t integer(const std::string& name) const;  // integer or axis (already made non-negative)
+  std::vector<int64_t> integers(const std::string& name) const;  // one, or the whole list
   std::string choice(const std::string& name) const;
   bool flag(const std::string& name) const;
   // An element param as the bytes of one element of that type.
@@ -64,15 +67,15 @@ struct Call {
 
 struct Descriptor {
   std::string name;
-  std::string summary;            // one sentence, for kernels/0 and the docs
+  std::string summary;  // one sentence, for kernels/0 and the docs
   int inputs = 1;
-  int optional_inputs = 0;        // how many more it takes
-  std::vector<DType> dtypes;      // element types that inputs may have
-  std::string output_rule;        // one sentence: the type and shape the output must have
+  int optional_inputs = 0;    // how many more it takes
+  std::vector<DType> dtypes;  // element types that inputs may have
+  std::string output_rule;    // one sentence: the type and shape the output must have
   std::vector<ParamSpec> params;
-  std::function<void(const Call&)> check;              // types and shapes; throws Error
-  std::function<Launch(const Call&, Planner&)> plan;   // called only after `check`
-  bool custom = false;            // registered by a user
+  std::function<void(const Call&)> check;             // types and shapes; throws Error
+  std::function<Launch(const Call&, Planner&)> plan;  // called only after `check`
+  bool custom = false;                                // registered by a user
 };
 
 // Checks a call against the descriptor: input count, parameters, element types, then its own

@@ -18,12 +18,16 @@ const char* unsigned_name(size_t bytes) {
 
 const char* sum_type(DType dtype, bool fp64) {
   switch (dtype) {
-    case DType::f32: return fp64 ? "double" : "float";
-    case DType::f64: return "double";
+    case DType::f32:
+      return fp64 ? "double" : "float";
+    case DType::f64:
+      return "double";
     case DType::s32:
-    case DType::s64: return "long";
+    case DType::s64:
+      return "long";
     case DType::u32:
-    case DType::u8: return "ulong";
+    case DType::u8:
+      return "ulong";
   }
   return "";
 }

@@ -15,7 +15,11 @@ Stage Engine::stage(const std::string& kernel, const std::vector<BufferPtr>& inp
   types.reserve(inputs.size());
   for (const BufferPtr& buffer : inputs) types.push_back(buffer->type());
   const Call call = validate(*descriptor, std::move(types), output->type(), params);
-  return Stage{std::make_shared<const Launch>(descriptor->plan(call, planner_)), inputs, output};
+  Launch launch = descriptor->plan(call, planner_);
+  launch.name = kernel;
+  launch.bytes = static_cast<double>(call.output.bytes());
+  for (const TensorType& type : call.inputs) launch.bytes += static_cast<double>(type.bytes());
+  return Stage{std::make_shared<const Launch>(std::move(launch)), inputs, output};
 }
 
 Stage Engine::copy_stage(const BufferPtr& from, const BufferPtr& to) {
@@ -28,6 +32,8 @@ Stage Engine::copy_stage(const BufferPtr& from, const BufferPtr& to) {
   Launch launch;
   const size_t bytes = from->type().bytes();
   if (bytes > 0 && from != to) launch.steps.push_back(CopyStep{input(0), dala::output(), bytes});
+  launch.name = "copy_buffer";
+  launch.bytes = 2.0 * static_cast<double>(bytes);
   launch.in_place = true;  // onto itself there is nothing to do
   launch.work = 2.0 * static_cast<double>(bytes);
   return Stage{std::make_shared<const Launch>(std::move(launch)), {from}, to};

@@ -7,7 +7,8 @@
 namespace dala {
 namespace {
 
-constexpr const char* kBuildOptions = "-cl-std=CL1.2";
+// -w: a driver that prints warnings prints them into the user's terminal.
+constexpr const char* kBuildOptions = "-cl-std=CL1.2 -w";
 
 std::string key_of(const std::vector<std::string>& files, const Defines& defines) {
   std::string key;

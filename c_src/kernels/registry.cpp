@@ -6,6 +6,7 @@
 
 #include "kernels/elementwise/elementwise.hpp"
 #include "kernels/linalg/matmul.hpp"
+#include "kernels/nn/nn.hpp"
 #include "kernels/reduce/reduce.hpp"
 #include "kernels/shape/shape.hpp"
 #include "runtime/error.hpp"
@@ -54,7 +55,8 @@ std::string suggestion(const std::string& given, const std::vector<std::string>&
 }  // namespace
 
 Registry::Registry() {
-  for (auto family : {elementwise_kernels, shape_kernels, reduce_kernels, linalg_kernels}) {
+  for (auto family :
+       {elementwise_kernels, shape_kernels, reduce_kernels, linalg_kernels, nn_kernels}) {
     for (Descriptor& descriptor : family()) {
       std::string name = descriptor.name;
       kernels_.emplace(std::move(name), std::make_shared<Descriptor>(std::move(descriptor)));
@@ -79,15 +81,19 @@ std::vector<std::shared_ptr<const Descriptor>> Registry::list() const {
   return result;
 }
 
-void Registry::add(Descriptor descriptor) {
+void Registry::need_free_name(const std::string& name) const {
   const std::lock_guard lock(mutex_);
-  auto& place = kernels_[descriptor.name];
-  if (place && !place->custom) {
-    throw Error(Reason::invalid_param,
-                text(descriptor.name, " is a built-in kernel and cannot be replaced"));
-  }
+  const auto found = kernels_.find(name);
+  if (found == kernels_.end() || found->second->custom) return;
+  throw Error(Reason::invalid_param, text(name, " is a built-in kernel and cannot be replaced"));
+}
+
+void Registry::add(Descriptor descriptor) {
+  need_free_name(descriptor.name);
+  const std::lock_guard lock(mutex_);
   descriptor.custom = true;
-  place = std::make_shared<Descriptor>(std::move(descriptor));
+  auto added = std::make_shared<Descriptor>(std::move(descriptor));
+  kernels_[added->name] = added;
   ++generation_;
 }
 

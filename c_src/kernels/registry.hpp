@@ -25,7 +25,9 @@ class Registry {
   std::shared_ptr<const Descriptor> find(const std::string& name) const;
   std::vector<std::shared_ptr<const Descriptor>> list() const;  // sorted by name
 
-  // Adds or replaces a custom kernel. The name of a built-in one is an `invalid_param` error.
+  // Throws `invalid_param` for the name of a built-in kernel, which cannot be replaced.
+  void need_free_name(const std::string& name) const;
+  // Adds or replaces a custom kernel; the name has to be free.
   void add(Descriptor descriptor);
   bool remove(const std::string& name);  // custom kernels only
 

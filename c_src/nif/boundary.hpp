@@ -75,6 +75,7 @@ class Message {
   Message& operator=(const Message&) = delete;
 
   ErlNifEnv* env() const { return env_; }
+  ERL_NIF_TERM ref() const { return ref_; }
   void send(Term result);  // {ref, result}
   void send_result(uint64_t id, const Error* error);
 

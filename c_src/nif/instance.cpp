@@ -1,5 +1,6 @@
 #include "nif/instance.hpp"
 
+#include <atomic>
 #include <cstdlib>
 #include <utility>
 
@@ -7,11 +8,13 @@ namespace dala::nif {
 namespace {
 
 // A thread that is compiling while exit() destroys the compiler's globals crashes the process at
-// its very end. Handlers run in the reverse order of registration, so this one, registered when
-// the driver and its compiler are loaded, ends our threads before that.
-void register_exit_handler() {
-  static const int registered = std::atexit([] { Instance::get().abandon(); });
-  (void)registered;
+// its very end, so a handler finishes what is being compiled first. Handlers run in the reverse
+// order of registration, and a compiler registers more of them while it works: hence one after
+// the start, and another one after every program that was compiled.
+void keep_exit_handler_last(uint64_t compiled) {
+  static std::atomic<uint64_t> covered{0};
+  if (covered.exchange(compiled + 1) == compiled + 1) return;
+  std::atexit([] { Instance::get().abandon(); });
 }
 
 }  // namespace
@@ -37,7 +40,6 @@ void Instance::start(const Config& config) {
   }
   try {
     auto engine = std::make_shared<Engine>(with_environment(config));
-    register_exit_handler();
     std::lock_guard lock(mutex_);
     engine_ = std::move(engine);
   } catch (const Error& error) {
@@ -50,7 +52,10 @@ void Instance::start(const Config& config) {
 
 std::shared_ptr<Engine> Instance::engine() {
   std::lock_guard lock(mutex_);
-  if (engine_ != nullptr) return engine_;
+  if (engine_ != nullptr) {
+    keep_exit_handler_last(engine_->runtime().programs().compiled());
+    return engine_;
+  }
   if (failure_) throw *failure_;
   throw Error(Reason::no_device, "the runtime has not been started");
 }

@@ -25,6 +25,8 @@ std::string_view kind_name(ParamSpec::Kind kind) {
       return "number";
     case ParamSpec::Kind::integer:
       return "integer";
+    case ParamSpec::Kind::integers:
+      return "integers";
     case ParamSpec::Kind::element:
       return "element";
     case ParamSpec::Kind::axis:
@@ -82,8 +84,10 @@ ERL_NIF_TERM option(ErlNifEnv* env, ERL_NIF_TERM options, std::string_view key) 
 }
 
 // Compiling takes a second: done on a worker, answered with `{ref, :ok | {:error, e}}`.
-Term register_on_worker(ErlNifEnv* env, ERL_NIF_TERM ref, std::function<Descriptor(Engine&)> make) {
+Term register_on_worker(ErlNifEnv* env, const std::string& name, ERL_NIF_TERM ref,
+                        std::function<Descriptor(Engine&)> make) {
   const auto current = engine();
+  current->registry().need_free_name(name);
   const auto message = Message::reply(self(env), ref);
   // The job holds no reference to the engine, which waits for its jobs before it goes.
   Engine* target = current.get();
@@ -137,7 +141,8 @@ Term kernel_register(ErlNifEnv* env, std::string name, std::string source, Term 
     custom.range = fine::decode<std::string>(env, option(env, options, "range"));
     custom.entry = fine::decode<std::string>(env, option(env, options, "entry"));
     custom.summary = fine::decode<std::string>(env, option(env, options, "summary"));
-    return register_on_worker(env, ref, [custom = std::move(custom)](Engine& engine) {
+    const std::string kernel = custom.name;
+    return register_on_worker(env, kernel, ref, [custom = std::move(custom)](Engine& engine) {
       return make_custom_kernel(custom, engine.planner());
     });
   });
@@ -151,7 +156,7 @@ Term kernel_elementwise(ErlNifEnv* env, std::string name, std::string expression
         static_cast<int>(fine::decode<int64_t>(env, option(env, options, "inputs")));
     const auto params = fine::decode<std::vector<std::string>>(env, option(env, options, "params"));
     const auto summary = fine::decode<std::string>(env, option(env, options, "summary"));
-    return register_on_worker(env, ref, [=](Engine& engine) {
+    return register_on_worker(env, name, ref, [=](Engine& engine) {
       Descriptor descriptor = make_pointwise_expression(name, expression, inputs, params);
       if (!summary.empty()) descriptor.summary = summary;
       build_sample(descriptor, engine);

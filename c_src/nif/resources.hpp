@@ -19,6 +19,11 @@ struct ReadbackResource {
   void destructor(ErlNifEnv*);
 };
 
+// Counts while it lives.
+struct ProfileResource {
+  std::shared_ptr<Profile> profile;
+};
+
 // The buffer behind a term. A reference that is no buffer of this node is a `freed` error, since
 // that is what a collected one looks like; any other term is malformed. `what` names it.
 BufferPtr decode_buffer(ErlNifEnv* env, ERL_NIF_TERM term, const std::string& what);

@@ -52,7 +52,8 @@ struct BoundStage {
   // launch writes only some elements, and when the launch does not happen at all.
   StoragePtr previous;
   std::vector<StoragePtr> scratch;
-  std::vector<size_t> after;  // earlier parts of the same command that must be done before
+  std::vector<ClEvent> events;  // of its steps, where somebody profiles
+  std::vector<size_t> after;    // earlier parts of the same command that must be done before
 };
 
 struct Command {

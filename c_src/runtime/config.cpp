@@ -27,6 +27,12 @@ void read_choice(const char* name, std::string& field,
   throw Error(Reason::invalid_param, text(name, " takes one of ", known, ", got ", field));
 }
 
+void read_flag(const char* name, bool& flag) {
+  std::string value = flag ? "1" : "0";
+  read_choice(name, value, {"0", "1", "false", "true"});
+  flag = value == "1" || value == "true";
+}
+
 bool usable(const std::filesystem::path& folder) {
   std::error_code error;
   std::filesystem::create_directories(folder, error);
@@ -44,9 +50,8 @@ Config with_environment(Config config) {
   const std::string cache = environment("DALA_GPU_CACHE_DIR");
   if (!cache.empty()) config.cache_dir = cache;
 
-  std::string zero_copy = config.zero_copy ? "1" : "0";
-  read_choice("DALA_GPU_ZERO_COPY", zero_copy, {"0", "1", "false", "true"});
-  config.zero_copy = zero_copy == "1" || zero_copy == "true";
+  read_flag("DALA_GPU_ZERO_COPY", config.zero_copy);
+  read_flag("DALA_GPU_PIN_THREADS", config.pin_threads);
 
   const std::string limit = environment("DALA_GPU_MEMORY_LIMIT");
   if (!limit.empty()) {

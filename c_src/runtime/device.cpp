@@ -3,8 +3,12 @@
 #include <algorithm>
 #include <cctype>
 #include <cstring>
+#include <functional>
+#include <map>
+#include <mutex>
 
 #include "runtime/error.hpp"
+#include "runtime/thread_placement.hpp"
 
 namespace dala {
 namespace {
@@ -64,13 +68,25 @@ DeviceInfo describe(cl_platform_id platform, const std::string& platform_name,
   return info;
 }
 
+// The threads that a platform starts when it is first asked for its devices.
+std::vector<int> driver_threads(cl_platform_id platform, const std::function<void()>& ask) {
+  static std::mutex mutex;
+  static std::map<cl_platform_id, std::vector<int>> known;
+  const std::lock_guard lock(mutex);
+  const std::vector<int> started = threads_started_by(ask);
+  return known.emplace(platform, started).first->second;
+}
+
 PlatformReport describe(cl_platform_id platform) {
   PlatformReport report;
   report.name = text_property(cl().clGetPlatformInfo, platform, CL_PLATFORM_NAME);
   report.version = text_property(cl().clGetPlatformInfo, platform, CL_PLATFORM_VERSION);
 
   cl_uint count = 0;
-  cl_int status = cl().clGetDeviceIDs(platform, CL_DEVICE_TYPE_ALL, 0, nullptr, &count);
+  cl_int status = CL_SUCCESS;
+  const std::vector<int> threads = driver_threads(platform, [&] {
+    status = cl().clGetDeviceIDs(platform, CL_DEVICE_TYPE_ALL, 0, nullptr, &count);
+  });
   std::vector<cl_device_id> devices(status == CL_SUCCESS ? count : 0);
   if (!devices.empty()) {
     status = cl().clGetDeviceIDs(platform, CL_DEVICE_TYPE_ALL, count, devices.data(), nullptr);
@@ -82,6 +98,8 @@ PlatformReport describe(cl_platform_id platform) {
   } else {
     for (cl_device_id device : devices) {
       report.devices.push_back(describe(platform, report.name, device));
+      DeviceInfo& info = report.devices.back();
+      if (info.type == "cpu" && info.compute_units == threads.size()) info.threads = threads;
     }
   }
   return report;
@@ -197,7 +215,12 @@ Device::Device(const Choice& choice, const Config& config) : info_(choice.info),
   call_queue_ = ClQueue(cl().clCreateCommandQueue(context_.get(), info_.id, 0, &status));
   check(status, "clCreateCommandQueue");
 
+  if (config.pin_threads) spread_over_cpus(info_.threads);
   shares_host_memory_ = config.zero_copy && info_.type == "cpu" && probe_shared_memory();
+}
+
+bool Device::binaries_are_costly() const {
+  return info_.platform_name.find("Portable Computing Language") != std::string::npos;
 }
 
 // Whether a kernel's writes show up in host memory without any transfer. Drivers differ (a

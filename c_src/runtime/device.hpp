@@ -30,7 +30,8 @@ struct DeviceInfo {
   uint64_t local_memory = 0;
   uint64_t max_work_group = 0;
   bool fp64 = false;
-  bool available = false;  // with a compiler: usable
+  bool available = false;    // with a compiler: usable
+  std::vector<int> threads;  // that run its kernels, where it is a CPU and they are known
 };
 
 struct PlatformReport {
@@ -68,6 +69,9 @@ class Device {
   cl_command_queue call_queue() const { return call_queue_.get(); }
   // Kernels work directly on host memory, so a binary can be a buffer and the other way round.
   bool shares_host_memory() const { return shares_host_memory_; }
+  // Asking for a program's binary makes the driver compile all its kernels anew. PoCL does that,
+  // and has a kernel cache of its own.
+  bool binaries_are_costly() const;
 
  private:
   bool probe_shared_memory() const;

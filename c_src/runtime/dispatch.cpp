@@ -142,18 +142,15 @@ void Scheduler::learn_from(const Command& command) {
   Program* program = first_program(command);
   const double work = total_work(command);
   if (program == nullptr || work <= 0 || command.parts.size() != 1) return;
-  double took = had.count();
-  cl_ulong start = 0;
-  cl_ulong end = 0;
-  const auto info = cl().clGetEventProfilingInfo;
-  if (info(command.finished.get(), CL_PROFILING_COMMAND_START, sizeof(start), &start, nullptr) ==
-          CL_SUCCESS &&
-      info(command.finished.get(), CL_PROFILING_COMMAND_END, sizeof(end), &end, nullptr) ==
-          CL_SUCCESS &&
-      end > start) {
-    took = static_cast<double>(end - start);
-  }
+  const cl_ulong start = event_time(command.finished.get(), CL_PROFILING_COMMAND_START);
+  const cl_ulong end = event_time(command.finished.get(), CL_PROFILING_COMMAND_END);
+  const double took = end > start ? static_cast<double>(end - start) : had.count();
   program->learn(took, work);
+}
+
+bool Scheduler::profiling() {
+  std::erase_if(profiles_, [](const auto& watcher) { return watcher.expired(); });
+  return !profiles_.empty();
 }
 
 void Scheduler::dispatch() {
@@ -184,7 +181,7 @@ std::vector<cl_event> Scheduler::pending_events(const Command& command) const {
 
 void Scheduler::start(const CommandPtr& command) {
   try {
-    started(command, enqueuer_.enqueue(command->parts, pending_events(*command)));
+    started(command, enqueuer_.enqueue(command->parts, pending_events(*command), profiling()));
   } catch (const Error& error) {
     give_up(command, error);
   } catch (const std::exception& error) {
@@ -201,14 +198,14 @@ void Scheduler::call_on_worker(const CommandPtr& command) {
     cl().clRetainEvent(event);
     events->emplace_back(event);
   }
-  worker_.post([this, command, events] {
+  worker_.post([this, command, events, keep_events = profiling()] {
     std::vector<cl_event> wait_for;
     for (const ClEvent& event : *events) wait_for.push_back(event.get());
     ClEvent finished;
     std::optional<Error> failure;
     try {
       // `parts` is ours alone while the command runs without an event.
-      finished = enqueuer_.enqueue(command->parts, wait_for);
+      finished = enqueuer_.enqueue(command->parts, wait_for, keep_events);
     } catch (const Error& error) {
       failure = error;
     } catch (const std::exception& error) {
@@ -280,7 +277,7 @@ void Scheduler::give_up(const CommandPtr& command, Error error) {
   command->parts = std::move(copies);
   ClEvent finished;
   try {
-    finished = enqueuer_.enqueue(command->parts, pending_events(*command));
+    finished = enqueuer_.enqueue(command->parts, pending_events(*command), profiling());
   } catch (const std::exception&) {
     // The device refuses even that; the command's error tells.
   }
@@ -289,10 +286,11 @@ void Scheduler::give_up(const CommandPtr& command, Error error) {
 
 void Scheduler::finish(const CommandPtr& command, cl_int status) {
   if (status == CL_COMPLETE && !command->error && command->finished) learn_from(*command);
-  saver_.touch();
-  each_program(*command, [this](const std::shared_ptr<Program>& program) {
-    if (program->wants_saving()) saver_.add(program);
-  });
+  for (const auto& watcher : profiles_) {
+    if (const auto profile = watcher.lock()) {
+      for (const BoundStage& part : command->parts) profile->add(part);
+    }
+  }
   if (status < 0 && !command->error) {
     command->error = Error(
         Reason::device_error,

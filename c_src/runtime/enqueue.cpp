@@ -29,6 +29,11 @@ const cl_event* data_or_null(const std::vector<cl_event>& events) {
 
 cl_uint count(const std::vector<cl_event>& events) { return static_cast<cl_uint>(events.size()); }
 
+ClEvent retain(const ClEvent& event) {
+  cl().clRetainEvent(event.get());
+  return ClEvent(event.get());
+}
+
 void set_arguments(cl_kernel kernel, const KernelStep& step, const BoundStage& part) {
   cl_uint index = 0;
   for (const Argument& argument : step.arguments) {
@@ -48,14 +53,15 @@ void set_arguments(cl_kernel kernel, const KernelStep& step, const BoundStage& p
 
 }  // namespace
 
-ClEvent Enqueuer::enqueue(std::vector<BoundStage>& parts, const std::vector<cl_event>& wait_for) {
+ClEvent Enqueuer::enqueue(std::vector<BoundStage>& parts, const std::vector<cl_event>& wait_for,
+                          bool keep_events) {
   // All scratch first: running out of memory is then found before anything is on the device.
   for (BoundStage& part : parts) {
     if (part.launch == nullptr) continue;
     for (size_t bytes : part.launch->scratch) part.scratch.push_back(memory_.allocate(bytes));
   }
   try {
-    return enqueue_all(parts, wait_for);
+    return enqueue_all(parts, wait_for, keep_events);
   } catch (...) {
     // The driver refused half-way. The caller lets go of the memory now, so what did get onto
     // the device has to end first.
@@ -64,8 +70,8 @@ ClEvent Enqueuer::enqueue(std::vector<BoundStage>& parts, const std::vector<cl_e
   }
 }
 
-ClEvent Enqueuer::enqueue_all(std::vector<BoundStage>& parts,
-                              const std::vector<cl_event>& wait_for) {
+ClEvent Enqueuer::enqueue_all(std::vector<BoundStage>& parts, const std::vector<cl_event>& wait_for,
+                              bool keep_events) {
   std::vector<ClEvent> events(parts.size());
   std::vector<bool> followed(parts.size(), false);
   for (size_t i = 0; i < parts.size(); ++i) {
@@ -75,7 +81,7 @@ ClEvent Enqueuer::enqueue_all(std::vector<BoundStage>& parts,
       followed[earlier] = true;
       if (events[earlier]) own.push_back(events[earlier].get());
     }
-    events[i] = enqueue_part(parts[i], std::move(own));
+    events[i] = enqueue_part(parts[i], std::move(own), keep_events);
   }
   std::vector<cl_event> last;
   ClEvent* only = nullptr;
@@ -91,7 +97,7 @@ ClEvent Enqueuer::enqueue_all(std::vector<BoundStage>& parts,
   return finished;
 }
 
-ClEvent Enqueuer::enqueue_part(BoundStage& part, std::vector<cl_event> wait_for) {
+ClEvent Enqueuer::enqueue_part(BoundStage& part, std::vector<cl_event> wait_for, bool keep_events) {
   // A part with nothing to run still passes the order on to those that name it.
   if (part.launch == nullptr || part.launch->steps.empty()) {
     return wait_for.empty() ? ClEvent() : marker(wait_for);
@@ -110,7 +116,9 @@ ClEvent Enqueuer::enqueue_part(BoundStage& part, std::vector<cl_event> wait_for)
     events.push_back(enqueue_step(step, part, wait_for));
     wait_for.assign(1, events.back().get());
   }
-  return std::move(events.back());
+  ClEvent last = keep_events ? retain(events.back()) : std::move(events.back());
+  if (keep_events) part.events = std::move(events);
+  return last;
 }
 
 ClEvent Enqueuer::enqueue_step(const Step& step, const BoundStage& part,

@@ -19,11 +19,14 @@ class Enqueuer {
   // Enqueues every part. They start after `wait_for` and after the parts they name; the event
   // returned is complete when all of them are, and null when there was nothing to do. Throws when
   // there is no room for scratch or the driver refuses; then nothing is left on the device.
-  ClEvent enqueue(std::vector<BoundStage>& parts, const std::vector<cl_event>& wait_for);
+  // `keep_events` leaves the events of all steps in the parts.
+  ClEvent enqueue(std::vector<BoundStage>& parts, const std::vector<cl_event>& wait_for,
+                  bool keep_events);
 
  private:
-  ClEvent enqueue_all(std::vector<BoundStage>& parts, const std::vector<cl_event>& wait_for);
-  ClEvent enqueue_part(BoundStage& part, std::vector<cl_event> wait_for);
+  ClEvent enqueue_all(std::vector<BoundStage>& parts, const std::vector<cl_event>& wait_for,
+                      bool keep_events);
+  ClEvent enqueue_part(BoundStage& part, std::vector<cl_event> wait_for, bool keep_events);
   ClEvent enqueue_step(const Step& step, const BoundStage& part,
                        const std::vector<cl_event>& wait_for);
   ClEvent marker(const std::vector<cl_event>& wait_for);

@@ -91,11 +91,15 @@ struct CallStep {
 using Step = std::variant<KernelStep, CopyStep, FillStep, HostCopyStep, CallStep>;
 
 struct Launch {
+  std::string name;               // of the kernel, for people
   std::vector<Step> steps;        // run one after the other; none: nothing to do
   std::vector<size_t> scratch;    // bytes of each scratch area
   bool in_place = false;          // right even when the output is also an input
   bool overwrites_output = true;  // false: elements not written keep their old value
   double work = 0;                // rough size of the work: bytes moved plus operations / 8
+  double bytes = 0;               // of its operands
+
+  double operations() const { return work > bytes ? 8 * (work - bytes) : 0; }
 };
 
 }  // namespace dala

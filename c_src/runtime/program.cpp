@@ -48,11 +48,12 @@ std::string build_log(cl_program program, cl_device_id device) {
 }  // namespace
 
 Program::Program(const Device& device, std::string source, std::string options,
-                 std::string disk_path)
+                 std::string disk_path, std::atomic<uint64_t>& compiled)
     : device_(device),
       source_(std::move(source)),
       options_(std::move(options)),
-      disk_path_(std::move(disk_path)) {}
+      disk_path_(std::move(disk_path)),
+      compiled_(compiled) {}
 
 void Program::build() { build_locked(true); }
 
@@ -65,7 +66,9 @@ void Program::build_locked(bool allow_disk) {
   try {
     if (!allow_disk || !load_from_disk()) {
       program_ = compile();
-      wants_saving_.store(true, std::memory_order_relaxed);
+      ++compiled_;
+      saved_ = false;
+      if (!device_.binaries_are_costly()) write_binary(program_);
     }
     ready_.store(true, std::memory_order_release);
   } catch (const Error& error) {
@@ -131,19 +134,28 @@ ClKernel Program::create_kernel(const std::string& entry) const {
 }
 
 void Program::save() {
-  if (!wants_saving_.exchange(false)) return;
+  const std::lock_guard lock(mutex_);
+  if (!ready() || saved_) return;
   // A twin, since a driver may keep a program locked while it makes the binary, and then nobody
   // could use this one.
-  const ClProgram twin = compile();
+  if (device_.binaries_are_costly()) {
+    write_binary(compile());
+  } else {
+    write_binary(program_);
+  }
+}
+
+void Program::write_binary(const ClProgram& program) {
+  saved_ = true;  // or not worth another try
   size_t size = 0;
-  if (cl().clGetProgramInfo(twin.get(), CL_PROGRAM_BINARY_SIZES, sizeof(size), &size, nullptr) !=
+  if (cl().clGetProgramInfo(program.get(), CL_PROGRAM_BINARY_SIZES, sizeof(size), &size, nullptr) !=
           CL_SUCCESS ||
       size == 0) {
     return;
   }
   std::string binary(size, '\0');
   auto* data = reinterpret_cast<unsigned char*>(binary.data());
-  if (cl().clGetProgramInfo(twin.get(), CL_PROGRAM_BINARIES, sizeof(data), &data, nullptr) !=
+  if (cl().clGetProgramInfo(program.get(), CL_PROGRAM_BINARIES, sizeof(data), &data, nullptr) !=
       CL_SUCCESS) {
     return;
   }
@@ -195,7 +207,7 @@ std::shared_ptr<Program> ProgramCache::get(std::string_view source, const std::s
     std::erase_if(programs_, [](const auto& entry) { return entry.second.use_count() == 1; });
   }
   auto program = std::make_shared<Program>(device_, std::string(source), options,
-                                           text(folder_, "/", key, ".bin"));
+                                           text(folder_, "/", key, ".bin"), compiled_);
   programs_.emplace(key, program);
   return program;
 }

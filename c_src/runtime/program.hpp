@@ -20,7 +20,9 @@ class Device;
 
 class Program {
  public:
-  Program(const Device& device, std::string source, std::string options, std::string disk_path);
+  // `compiled` counts the programs that were built from source.
+  Program(const Device& device, std::string source, std::string options, std::string disk_path,
+          std::atomic<uint64_t>& compiled);
 
   // Builds, unless that has happened. Takes seconds: for worker threads only. Throws
   // `build_failed` with the compiler's log, again on every later call.
@@ -37,10 +39,10 @@ class Program {
 
   cl_program get() const { return program_.get(); }
 
-  // Writes the binary to disk if this program came from source and has not been saved. Takes
-  // seconds; see ProgramSaver.
+  // Makes sure that the binary is on disk, where the next process finds it. That has happened
+  // while building, except for drivers that take seconds for it. For worker threads only.
   void save();
-  bool wants_saving() const { return wants_saving_.load(std::memory_order_relaxed); }
+  bool saved() const { return saved_.load(); }
 
   // How long its work takes, learned from finished commands; used to keep the device's queue
   // short in time rather than in number.
@@ -52,15 +54,17 @@ class Program {
   void build_locked(bool allow_disk);
   bool load_from_disk();
   ClProgram compile() const;
+  void write_binary(const ClProgram& program);
 
   const Device& device_;
   const std::string source_;
   const std::string options_;
   const std::string disk_path_;
+  std::atomic<uint64_t>& compiled_;
   std::mutex mutex_;  // one build at a time
   std::optional<Error> failure_;
   std::atomic<bool> ready_{false};
-  std::atomic<bool> wants_saving_{false};
+  std::atomic<bool> saved_{true};  // on disk, or nothing to save yet
   std::atomic<bool> measured_{false};
   std::atomic<double> rate_{0.25};  // nanoseconds per unit of work, beyond what any launch takes
   ClProgram program_;
@@ -74,9 +78,13 @@ class ProgramCache {
   // The program for this source and these build options, ready or not.
   std::shared_ptr<Program> get(std::string_view source, const std::string& options);
 
+  // How many were built from source so far.
+  uint64_t compiled() const { return compiled_.load(); }
+
  private:
   const Device& device_;
   const std::string folder_;
+  std::atomic<uint64_t> compiled_{0};
   std::mutex mutex_;
   std::unordered_map<std::string, std::shared_ptr<Program>> programs_;
 };

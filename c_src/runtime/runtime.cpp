@@ -35,20 +35,16 @@ Runtime::Runtime(const Config& config)
       memory_(std::make_shared<MemoryPool>(device_, config.memory_limit)),
       programs_(device_, cache_folder(config)),
       worker_("dala_worker", 2),
-      scheduler_(device_, *memory_, worker_, saver_) {}
+      scheduler_(device_, *memory_, worker_) {}
 
 Runtime::~Runtime() {
   // In this order: running commands may need the worker, and jobs refer to the scheduler.
   scheduler_.stop();
   worker_.stop();
-  saver_.stop();
   memory_->close();
 }
 
-void Runtime::abandon() {
-  worker_.abandon();
-  saver_.stop();
-}
+void Runtime::abandon() { worker_.abandon(); }
 
 BufferPtr Runtime::zeros(const TensorType& type) {
   const size_t bytes = type.bytes();

@@ -13,7 +13,6 @@
 #include "runtime/device.hpp"
 #include "runtime/memory_pool.hpp"
 #include "runtime/program.hpp"
-#include "runtime/program_saver.hpp"
 #include "runtime/readback.hpp"
 #include "runtime/scheduler.hpp"
 #include "runtime/worker.hpp"
@@ -63,7 +62,6 @@ class Runtime {
   Device device_;
   std::shared_ptr<MemoryPool> memory_;
   ProgramCache programs_;
-  ProgramSaver saver_;
   Worker worker_;
   Scheduler scheduler_;
 };

@@ -26,11 +26,10 @@ Error freed_error(const std::string& what) {
 
 }  // namespace
 
-Scheduler::Scheduler(const Device& device, MemoryPool& memory, Worker& worker, ProgramSaver& saver)
+Scheduler::Scheduler(const Device& device, MemoryPool& memory, Worker& worker)
     : device_(device),
       memory_(memory),
       worker_(worker),
-      saver_(saver),
       enqueuer_(device, memory),
       slots_(std::clamp<size_t>(device.info().compute_units, 2, 8)) {}
 
@@ -81,7 +80,9 @@ CommandId Scheduler::submit_failure(Error error, const Listener& listener) {
 std::optional<CommandId> Scheduler::backlog() {
   Lock lock(*this);
   if (commands_.size() < kMostPending) return std::nullopt;
-  return next_id_ - kMostPending / 2;
+  // One from the middle, so that there is room for many when it is done.
+  const auto middle = commands_.lower_bound(next_id_ - kMostPending / 2);
+  return middle == commands_.end() ? commands_.begin()->first : middle->first;
 }
 
 Scheduler::Outcome Scheduler::poll(CommandId id) {
@@ -114,6 +115,13 @@ bool Scheduler::unwatch(CommandId id, Token token) {
   if (found == commands_.end()) return false;
   return std::erase_if(found->second->listeners,
                        [token](const auto& entry) { return entry.first == token; }) > 0;
+}
+
+std::shared_ptr<Profile> Scheduler::start_profile() {
+  auto profile = std::make_shared<Profile>();
+  Lock lock(*this);
+  profiles_.push_back(profile);
+  return profile;
 }
 
 bool Scheduler::valid(const Buffer& buffer) {

@@ -19,7 +19,7 @@
 
 #include "runtime/command.hpp"
 #include "runtime/enqueue.hpp"
-#include "runtime/program_saver.hpp"
+#include "runtime/profile.hpp"
 #include "runtime/worker.hpp"
 
 namespace dala {
@@ -32,7 +32,7 @@ class Scheduler {
     std::optional<Error> error;
   };
 
-  Scheduler(const Device& device, MemoryPool& memory, Worker& worker, ProgramSaver& saver);
+  Scheduler(const Device& device, MemoryPool& memory, Worker& worker);
   ~Scheduler();
 
   // Takes nothing more, drops what has not started and waits for what has. The worker must still
@@ -54,6 +54,9 @@ class Scheduler {
   Outcome watch(CommandId id, Token token, Listener listener);
   // False: too late, the listener has been told or is about to be.
   bool unwatch(CommandId id, Token token);
+
+  // Counts everything that runs from now on, until the profile is let go.
+  std::shared_ptr<Profile> start_profile();
 
   // Buffers, as seen after everything submitted so far.
   bool valid(const Buffer& buffer);
@@ -84,6 +87,7 @@ class Scheduler {
   void enter_hazards(const CommandPtr& command);
   void prepare(const CommandPtr& command);
   void met(const CommandPtr& command);
+  bool profiling();
   void dispatch();
   CommandPtr next_ready();
   void line_up(uint64_t key, Command& first);
@@ -103,14 +107,13 @@ class Scheduler {
   const Device& device_;
   MemoryPool& memory_;
   Worker& worker_;
-  ProgramSaver& saver_;
   Enqueuer enqueuer_;
   const size_t slots_;  // long commands that may be on the device at a time
 
   std::mutex mutex_;  // only ever taken through Lock
   CommandId next_id_ = 1;
-  std::unordered_map<CommandId, CommandPtr> commands_;  // pending ones
-  std::map<CommandId, Error> failed_;                   // the latest failures
+  std::map<CommandId, CommandPtr> commands_;  // pending ones
+  std::map<CommandId, Error> failed_;         // the latest failures
   // Ready commands by client. Each client that has any is in one of the lines, next in turn first.
   std::unordered_map<uint64_t, std::deque<CommandPtr>> ready_;
   std::deque<uint64_t> brief_turns_;
@@ -120,6 +123,7 @@ class Scheduler {
   double running_estimate_ = 0;  // of the brief ones
   std::chrono::steady_clock::time_point last_end_;
   bool stopping_ = false;
+  std::vector<std::weak_ptr<Profile>> profiles_;
   std::vector<Ended> ended_;  // to be told when the lock is released
 
   // Completions come from driver threads, possibly from inside our own enqueue call, so they

@@ -28,8 +28,7 @@ Descriptor kernel_with(const ParamSpec& spec) {
 }
 
 std::string refusal(const ParamSpec& spec, const ParamValue& value) {
-  return failure(
-      [&] { validate(kernel_with(spec), {kFloats}, kFloats, {{spec.name, value}}); });
+  return failure([&] { validate(kernel_with(spec), {kFloats}, kFloats, {{spec.name, value}}); });
 }
 
 }  // namespace
@@ -125,8 +124,7 @@ TEST_CASE("parameters of every kind") {
   CHECK(refusal(spec, int64_t{6}) ==
         "invalid_param: radius of blur must be an integer of at most 5, got 6");
   spec.kind = ParamSpec::Kind::flag;
-  CHECK(refusal(spec, int64_t{1}) ==
-        "invalid_param: radius of blur must be true or false, got 1");
+  CHECK(refusal(spec, int64_t{1}) == "invalid_param: radius of blur must be true or false, got 1");
   CHECK(refusal(spec, false) == "no error");
   spec.kind = ParamSpec::Kind::choice;
   spec.choices = {"near", "far"};

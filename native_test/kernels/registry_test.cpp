@@ -1,9 +1,10 @@
 // Finding kernels by name, and adding to them.
+#include "kernels/registry.hpp"
+
 #include <doctest/doctest.h>
 
 #include <set>
 
-#include "kernels/registry.hpp"
 #include "support/engine_fixture.hpp"
 
 namespace dala::test {
@@ -21,12 +22,35 @@ TEST_CASE("the registry holds the kernels of the contract") {
   const Registry registry;
   std::set<std::string> names;
   for (const auto& descriptor : registry.list()) names.insert(descriptor->name);
-  for (const char* name :
-       {"elementwise_add", "elementwise_sub", "elementwise_mul", "elementwise_div",
-        "elementwise_min", "elementwise_max", "elementwise_pow", "scalar_mul", "relu", "sigmoid",
-        "tanh", "exp", "log", "sqrt", "abs", "neg", "clamp", "fill", "cast", "matmul", "transpose",
-        "reshape", "reduce_sum", "reduce_max", "reduce_min", "reduce_mean", "argmax", "softmax",
-        "layer_norm"}) {
+  for (const char* name : {"elementwise_add",
+                           "elementwise_sub",
+                           "elementwise_mul",
+                           "elementwise_div",
+                           "elementwise_min",
+                           "elementwise_max",
+                           "elementwise_pow",
+                           "scalar_mul",
+                           "relu",
+                           "sigmoid",
+                           "tanh",
+                           "exp",
+                           "log",
+                           "sqrt",
+                           "abs",
+                           "neg",
+                           "clamp",
+                           "fill",
+                           "cast",
+                           "matmul",
+                           "transpose",
+                           "reshape",
+                           "reduce_sum",
+                           "reduce_max",
+                           "reduce_min",
+                           "reduce_mean",
+                           "argmax",
+                           "softmax",
+                           "layer_norm"}) {
     CHECK_MESSAGE(names.count(name) == 1, name);
   }
 }

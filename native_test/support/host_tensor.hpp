@@ -37,10 +37,14 @@ struct Tensor {
 // The low bits of an integer, as the type holds them.
 inline int64_t wrap(DType dtype, __int128 value) {
   switch (dtype) {
-    case DType::s32: return static_cast<int32_t>(value);
-    case DType::u32: return static_cast<uint32_t>(value);
-    case DType::u8: return static_cast<uint8_t>(value);
-    default: return static_cast<int64_t>(value);
+    case DType::s32:
+      return static_cast<int32_t>(value);
+    case DType::u32:
+      return static_cast<uint32_t>(value);
+    case DType::u8:
+      return static_cast<uint8_t>(value);
+    default:
+      return static_cast<int64_t>(value);
   }
 }
 
@@ -56,12 +60,24 @@ inline std::vector<std::byte> to_bytes(const Tensor& tensor) {
   bytes.reserve(tensor.type.bytes());
   for (size_t i = 0; i < tensor.size(); ++i) {
     switch (tensor.type.dtype) {
-      case DType::f32: append_as<float>(bytes, tensor.reals[i]); break;
-      case DType::f64: append_as<double>(bytes, tensor.reals[i]); break;
-      case DType::s32: append_as<int32_t>(bytes, tensor.integers[i]); break;
-      case DType::s64: append_as<int64_t>(bytes, tensor.integers[i]); break;
-      case DType::u32: append_as<uint32_t>(bytes, tensor.integers[i]); break;
-      case DType::u8: append_as<uint8_t>(bytes, tensor.integers[i]); break;
+      case DType::f32:
+        append_as<float>(bytes, tensor.reals[i]);
+        break;
+      case DType::f64:
+        append_as<double>(bytes, tensor.reals[i]);
+        break;
+      case DType::s32:
+        append_as<int32_t>(bytes, tensor.integers[i]);
+        break;
+      case DType::s64:
+        append_as<int64_t>(bytes, tensor.integers[i]);
+        break;
+      case DType::u32:
+        append_as<uint32_t>(bytes, tensor.integers[i]);
+        break;
+      case DType::u8:
+        append_as<uint8_t>(bytes, tensor.integers[i]);
+        break;
     }
   }
   return bytes;
@@ -78,12 +94,24 @@ inline Tensor from_bytes(const TensorType& type, const std::vector<std::byte>& b
   Tensor tensor(type);
   for (size_t i = 0; i < tensor.size(); ++i) {
     switch (type.dtype) {
-      case DType::f32: tensor.reals[i] = element_at<float>(bytes, i); break;
-      case DType::f64: tensor.reals[i] = element_at<double>(bytes, i); break;
-      case DType::s32: tensor.integers[i] = element_at<int32_t>(bytes, i); break;
-      case DType::s64: tensor.integers[i] = element_at<int64_t>(bytes, i); break;
-      case DType::u32: tensor.integers[i] = element_at<uint32_t>(bytes, i); break;
-      case DType::u8: tensor.integers[i] = element_at<uint8_t>(bytes, i); break;
+      case DType::f32:
+        tensor.reals[i] = element_at<float>(bytes, i);
+        break;
+      case DType::f64:
+        tensor.reals[i] = element_at<double>(bytes, i);
+        break;
+      case DType::s32:
+        tensor.integers[i] = element_at<int32_t>(bytes, i);
+        break;
+      case DType::s64:
+        tensor.integers[i] = element_at<int64_t>(bytes, i);
+        break;
+      case DType::u32:
+        tensor.integers[i] = element_at<uint32_t>(bytes, i);
+        break;
+      case DType::u8:
+        tensor.integers[i] = element_at<uint8_t>(bytes, i);
+        break;
     }
   }
   return tensor;
@@ -101,9 +129,7 @@ inline Tensor random_tensor(const TensorType& type, std::mt19937_64& random) {
     const auto small = static_cast<int64_t>(bits >> 32) % 7 - 3;
     const int64_t end = (bits >> 32) % 2 == 0 ? int64_t{1} << (8 * size_of(type.dtype) - 1)
                                               : (int64_t{1} << 31) - 1;
-    integer = wrap(type.dtype, kind < 3   ? small
-                               : kind < 4 ? end
-                                          : static_cast<int64_t>(random()));
+    integer = wrap(type.dtype, kind < 3 ? small : kind < 4 ? end : static_cast<int64_t>(random()));
   }
   return tensor;
 }
@@ -135,8 +161,8 @@ inline std::optional<std::string> difference(const Tensor& got, const Tensor& ex
     if (a == b || (std::isnan(a) && std::isnan(b))) continue;
     const long double scale = expected.scales.empty() ? std::fabs(b) : expected.scales[i];
     if (std::isfinite(a) && std::isfinite(b) && std::fabs(a - b) <= tolerance * scale) continue;
-    return text("element ", i, " is ", number_text(a), ", expected ", number_text(b),
-                " within ", number_text(tolerance * scale));
+    return text("element ", i, " is ", number_text(a), ", expected ", number_text(b), " within ",
+                number_text(tolerance * scale));
   }
   return std::nullopt;
 }

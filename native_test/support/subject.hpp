@@ -35,9 +35,7 @@ inline std::map<std::string, Subject>& subjects() {
 }
 
 struct SubjectOf {
-  SubjectOf(const std::string& kernel, Subject subject) {
-    subjects()[kernel] = std::move(subject);
-  }
+  SubjectOf(const std::string& kernel, Subject subject) { subjects()[kernel] = std::move(subject); }
 };
 
 }  // namespace dala::test

@@ -59,9 +59,9 @@ PointwiseLayout merged_layout(const std::string& kernel, const Shape& dims,
       continue;
     }
     if (rank == kMaxRank) {
-      throw Error(Reason::unsupported, text(kernel, " takes at most ", kMaxRank,
-                                            " dimensions that cannot be merged, got shape ",
-                                            to_string(dims)));
+      throw Error(Reason::unsupported,
+                  text(kernel, " takes at most ", kMaxRank,
+                       " dimensions that cannot be merged, got shape ", to_string(dims)));
     }
     layout.dims[rank] = dims[d];
     for (size_t n = 0; n < strides.size(); ++n) layout.strides[n][rank] = strides[n][d];

@@ -19,8 +19,7 @@ std::string entry_of(DType from) { return "run_" + body_of(from); }
 
 // All casts to one type.
 std::vector<Part> parts_to(const Planner& planner, DType to) {
-  std::vector<Part> parts{
-      {"elementwise/pointwise_layout.cl", {}, lines(element_defines(to))}};
+  std::vector<Part> parts{{"elementwise/pointwise_layout.cl", {}, lines(element_defines(to))}};
   for (DType from : kAllDTypes) {
     if (from == DType::f64 && !planner.fp64()) continue;
     parts.push_back({"elementwise/cast.cl",

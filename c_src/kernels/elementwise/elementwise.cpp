@@ -31,8 +31,7 @@ Descriptor pointwise(const std::string& name, const std::string& summary, const 
   descriptor.params = std::move(params);
   descriptor.check = [name, dtypes](const Call& call) {
     need_same_inputs(name, call);
-    need_output_dtype(name, call,
-                      call.inputs.empty() ? dtypes : std::vector{call.inputs[0].dtype});
+    need_output_dtype(name, call, call.inputs.empty() ? dtypes : std::vector{call.inputs[0].dtype});
     need_broadcast(name, call);
   };
   descriptor.plan = [name, op, values](const Call& call, Planner& planner) {
@@ -83,24 +82,24 @@ std::vector<Value> clamp_values(const Call& call) {
       return bounds(call, -std::numeric_limits<double>::infinity(),
                     std::numeric_limits<double>::infinity());
     case DType::s32:
-      return bounds(call, std::numeric_limits<int32_t>::min(),
-                    std::numeric_limits<int32_t>::max());
+      return bounds(call, std::numeric_limits<int32_t>::min(), std::numeric_limits<int32_t>::max());
     case DType::s64:
-      return bounds(call, std::numeric_limits<int64_t>::min(),
-                    std::numeric_limits<int64_t>::max());
-    case DType::u32: return bounds(call, uint32_t{0}, std::numeric_limits<uint32_t>::max());
-    case DType::u8: return bounds(call, uint8_t{0}, std::numeric_limits<uint8_t>::max());
+      return bounds(call, std::numeric_limits<int64_t>::min(), std::numeric_limits<int64_t>::max());
+    case DType::u32:
+      return bounds(call, uint32_t{0}, std::numeric_limits<uint32_t>::max());
+    case DType::u8:
+      return bounds(call, uint8_t{0}, std::numeric_limits<uint8_t>::max());
   }
   return {};
 }
 
 Descriptor clamp_kernel() {
-  Descriptor clamp = pointwise(
-      "clamp", "Elements below min become min, those above max become max; NaN stays.",
-      {"op_clamp", 1, 2}, kEveryDType,
-      {element("min", "the lower bound; none when absent"),
-       element("max", "the upper bound; none when absent")},
-      clamp_values);
+  Descriptor clamp =
+      pointwise("clamp", "Elements below min become min, those above max become max; NaN stays.",
+                {"op_clamp", 1, 2}, kEveryDType,
+                {element("min", "the lower bound; none when absent"),
+                 element("max", "the upper bound; none when absent")},
+                clamp_values);
   clamp.check = [common = clamp.check](const Call& call) {
     common(call);
     if (!call.has("min") || !call.has("max")) return;
@@ -129,18 +128,17 @@ Descriptor relu_kernel() {
 }
 
 Descriptor scalar_mul_kernel() {
-  return pointwise("scalar_mul", "x * scalar; integers wrap.", {"op_scalar_mul", 1, 1},
-                   kEveryDType, {required(element("scalar", "the factor"))}, [](const Call& call) {
+  return pointwise("scalar_mul", "x * scalar; integers wrap.", {"op_scalar_mul", 1, 1}, kEveryDType,
+                   {required(element("scalar", "the factor"))}, [](const Call& call) {
                      return std::vector{call.element("scalar", call.output.dtype)};
                    });
 }
 
 Descriptor fill_kernel() {
-  return pointwise("fill", "Sets every element of the output to value.", {"op_fill", 0, 1},
-                   kEveryDType, {required(element("value", "what to fill with"))},
-                   [](const Call& call) {
-                     return std::vector{call.element("value", call.output.dtype)};
-                   });
+  return pointwise(
+      "fill", "Sets every element of the output to value.", {"op_fill", 0, 1}, kEveryDType,
+      {required(element("value", "what to fill with"))},
+      [](const Call& call) { return std::vector{call.element("value", call.output.dtype)}; });
 }
 
 }  // namespace

@@ -37,8 +37,7 @@ void check_expression(const std::string& kernel, const std::string& expression) 
   }
   // The last three are pointer casts and names that belong to the compiler; the ones before them
   // are comments and other spellings of what is ruled out above.
-  for (const char* piece :
-       {"//", "/*", "??", "%:", "<%", "%>", "<:", ":>", "*)", "* )", "__"}) {
+  for (const char* piece : {"//", "/*", "??", "%:", "<%", "%>", "<:", ":>", "*)", "* )", "__"}) {
     if (expression.find(piece) != std::string::npos) {
       reject(kernel, text("must not contain ", piece));
     }
@@ -58,10 +57,10 @@ void check_names(const std::string& kernel, const std::vector<std::string>& para
       throw Error(Reason::invalid_param,
                   text("parameters of ", kernel, " are named like C variables, got ", name));
     }
-    const bool input = std::find(std::begin(kInputNames), std::end(kInputNames), name) !=
-                       std::end(kInputNames);
-    if (input || std::find(params.begin(), params.begin() + static_cast<std::ptrdiff_t>(i),
-                           name) != params.begin() + static_cast<std::ptrdiff_t>(i)) {
+    const bool input =
+        std::find(std::begin(kInputNames), std::end(kInputNames), name) != std::end(kInputNames);
+    if (input || std::find(params.begin(), params.begin() + static_cast<std::ptrdiff_t>(i), name) !=
+                     params.begin() + static_cast<std::ptrdiff_t>(i)) {
       throw Error(Reason::invalid_param,
                   text("the parameter ", name, " of ", kernel, " has a name already taken"));
     }
@@ -85,8 +84,8 @@ Descriptor make_pointwise_expression(const std::string& name, const std::string&
   check_expression(name, expression);
   check_names(name, params);
   if (inputs < 1 || inputs > kMaxInputs) {
-    throw Error(Reason::invalid_param, text(name, " takes 1 to ", kMaxInputs, " inputs, got ",
-                                            inputs));
+    throw Error(Reason::invalid_param,
+                text(name, " takes 1 to ", kMaxInputs, " inputs, got ", inputs));
   }
   if (params.size() > 4) {
     throw Error(Reason::invalid_param,

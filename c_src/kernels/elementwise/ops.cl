@@ -35,16 +35,13 @@ static inline T op_fill(T value) { return value; }
 
 #if T_FLOAT
 
-// functions_cpu.cl, when it comes first, has its own.
+// log_cpu.cl, when it comes first, has its own.
 #ifndef VECTOR_LOG
 #define VECTOR_LOG log
 #endif
-#ifndef VECTOR_POW
-#define VECTOR_POW pow
-#endif
 
 static inline T op_div(T a, T b) { return a / b; }
-static inline T op_pow(T a, T b) { return VECTOR_POW(a, b); }
+static inline T op_pow(T a, T b) { return pow(a, b); }
 static inline T op_abs(T x) { return fabs(x); }
 static inline T op_exp(T x) { return exp(x); }
 static inline T op_log(T x) { return VECTOR_LOG(x); }

@@ -7,14 +7,15 @@
 namespace dala {
 namespace {
 
-constexpr int64_t kChunk = 16 * 1024;  // enough to hide the start of a group, small enough to spread
+constexpr int64_t kChunk =
+    16 * 1024;  // enough to hide the start of a group, small enough to spread
 constexpr int64_t kSmallChunk = 2 * 1024;
 
 // Every operation of ops.cl that is a kernel of its own.
 const std::vector<PointwiseOp>& operations(DType dtype) {
   static const std::vector<PointwiseOp> for_all = {
-      {"op_identity", 1, 0}, {"op_add", 2, 0},  {"op_sub", 2, 0}, {"op_mul", 2, 0},
-      {"op_div", 2, 0},      {"op_min", 2, 0},  {"op_max", 2, 0}, {"op_pow", 2, 0},
+      {"op_identity", 1, 0}, {"op_add", 2, 0},  {"op_sub", 2, 0},  {"op_mul", 2, 0},
+      {"op_div", 2, 0},      {"op_min", 2, 0},  {"op_max", 2, 0},  {"op_pow", 2, 0},
       {"op_abs", 1, 0},      {"op_neg", 1, 0},  {"op_relu", 1, 1}, {"op_scalar_mul", 1, 1},
       {"op_clamp", 1, 2},    {"op_fill", 0, 1},
   };
@@ -79,8 +80,7 @@ Entry pointwise_entry(Planner& planner, const PointwiseOp& op, DType dtype) {
   auto program = planner.program(text("pointwise ", to_string(dtype)), [&] {
     std::vector<Part> parts{{"", {}, lines(element_defines(dtype))}};
     if (planner.cpu_class() && is_float(dtype)) {
-      parts.push_back(
-          {"elementwise/functions_cpu.cl", {{"HAS_DOUBLE", planner.fp64() ? "1" : "0"}}});
+      parts.push_back({"elementwise/log_cpu.cl"});
     }
     parts.push_back({"elementwise/ops.cl"});
     parts.push_back({"elementwise/pointwise_layout.cl"});

@@ -59,10 +59,14 @@ struct Accumulator {
 
 Accumulator accumulator_of(DType dtype) {
   switch (dtype) {
-    case DType::f32: return {"float", 4};
-    case DType::f64: return {"double", 8};
-    case DType::s64: return {"ulong", 8};
-    default: return {"uint", 4};
+    case DType::f32:
+      return {"float", 4};
+    case DType::f64:
+      return {"double", 8};
+    case DType::s64:
+      return {"ulong", 8};
+    default:
+      return {"uint", 4};
   }
 }
 
@@ -70,9 +74,9 @@ Accumulator accumulator_of(DType dtype) {
 // are some, of 256 bits otherwise, which compilers split up for narrower devices.
 int64_t vector_lanes(const Planner& planner, size_t bytes) {
   cl_uint floats = 0;
-  const cl_int status = cl().clGetDeviceInfo(planner.device().info().id,
-                                             CL_DEVICE_NATIVE_VECTOR_WIDTH_FLOAT, sizeof(floats),
-                                             &floats, nullptr);
+  const cl_int status =
+      cl().clGetDeviceInfo(planner.device().info().id, CL_DEVICE_NATIVE_VECTOR_WIDTH_FLOAT,
+                           sizeof(floats), &floats, nullptr);
   const int64_t register_bytes = status == CL_SUCCESS && floats >= 16 ? 64 : 32;
   return register_bytes / static_cast<int64_t>(bytes);
 }
@@ -183,9 +187,9 @@ Launch plan_matmul(const Call& call, Planner& planner) {
   }
   const double operations =
       2.0 * static_cast<double>(call.output.count()) * static_cast<double>(extent.k);
-  launch.work = static_cast<double>(call.inputs[0].bytes() + call.inputs[1].bytes() +
-                                    call.output.bytes()) +
-                operations / 8;
+  launch.work =
+      static_cast<double>(call.inputs[0].bytes() + call.inputs[1].bytes() + call.output.bytes()) +
+      operations / 8;
   return launch;
 }
 

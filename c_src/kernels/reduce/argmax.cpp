@@ -12,9 +12,12 @@ constexpr int64_t kLongestSegment = int64_t{1} << 30;  // positions within one a
 
 int64_t highest_index(DType dtype) {
   switch (dtype) {
-    case DType::s32: return std::numeric_limits<int32_t>::max();
-    case DType::u32: return std::numeric_limits<uint32_t>::max();
-    default: return std::numeric_limits<int64_t>::max();
+    case DType::s32:
+      return std::numeric_limits<int32_t>::max();
+    case DType::u32:
+      return std::numeric_limits<uint32_t>::max();
+    default:
+      return std::numeric_limits<int64_t>::max();
   }
 }
 
@@ -24,9 +27,9 @@ void check_argmax(const Call& call) {
   need_elements_along_axis("argmax", call);
   const int64_t last = view_of(call).axis - 1;
   if (last > highest_index(call.output.dtype)) {
-    throw Error(Reason::dtype_mismatch, text("the output of argmax is ",
-                                             to_string(call.output.dtype),
-                                             ", which cannot hold the index ", last));
+    throw Error(Reason::dtype_mismatch,
+                text("the output of argmax is ", to_string(call.output.dtype),
+                     ", which cannot hold the index ", last));
   }
 }
 
@@ -52,10 +55,10 @@ Launch plan_argmax(const Call& call, Planner& planner) {
   const DType in = call.inputs[0].dtype;
   Defines defines = element_defines(in);
   defines.emplace_back("OUT", cl_name(call.output.dtype));
-  const auto program = planner.program(
-      {"reduce/axis.cl", "reduce/argmax.cl",
-       planner.cpu_class() ? "reduce/argmax_cpu.cl" : "reduce/argmax_gpu.cl"},
-      defines);
+  const auto program =
+      planner.program({"reduce/axis.cl", "reduce/argmax.cl",
+                       planner.cpu_class() ? "reduce/argmax_cpu.cl" : "reduce/argmax_gpu.cl"},
+                      defines);
 
   const AxisView view = cut(view_of(call), planner, kLongestSegment);
   launch.work = static_cast<double>(call.inputs[0].bytes() + call.output.bytes());
@@ -65,8 +68,8 @@ Launch plan_argmax(const Call& call, Planner& planner) {
   }
   const auto candidates = static_cast<size_t>(view.results());
   launch.scratch = {candidates * size_of(in), candidates * sizeof(int64_t)};
-  launch.steps.push_back(step(planner, program, "argmax_partial",
-                              {input(0), scratch(0), scratch(1)}, view, in));
+  launch.steps.push_back(
+      step(planner, program, "argmax_partial", {input(0), scratch(0), scratch(1)}, view, in));
   launch.steps.push_back(KernelStep{program,
                                     "argmax_merge",
                                     {scratch(0), scratch(1), output(), value(view)},

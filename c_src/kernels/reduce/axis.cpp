@@ -8,7 +8,7 @@
 namespace dala {
 namespace {
 
-constexpr int64_t kMostColumns = 1024;       // COLUMNS in axis.cl
+constexpr int64_t kMostColumns = 1024;  // COLUMNS in axis.cl
 constexpr int64_t kFewestColumns = 64;
 constexpr int64_t kWorthCutting = 32 * 1024;  // elements that outweigh a second launch
 constexpr int64_t kPieceElements = 4 * 1024;  // elements that outweigh the start of a group

@@ -28,9 +28,8 @@ void check_layer_norm(const Call& call) {
 std::string entry_for(size_t inputs) { return text("layer_norm_", inputs); }
 
 std::vector<Part> layer_norm_parts(const Planner& planner, DType dtype) {
-  std::vector<Part> parts{
-      {"reduce/axis.cl"},
-      {"reduce/operations.cl", {}, lines(axis_defines(dtype, planner.fp64()))}};
+  std::vector<Part> parts{{"reduce/axis.cl"},
+                          {"reduce/operations.cl", {}, lines(axis_defines(dtype, planner.fp64()))}};
   const auto add_row = [&](const char* name, const char* map) {
     parts.push_back({"reduce/row_cpu.cl",
                      {{"NAME", name},
@@ -45,9 +44,8 @@ std::vector<Part> layer_norm_parts(const Planner& planner, DType dtype) {
     add_row("row_squares", "(((x) - (center)) * ((x) - (center)))");
   }
   for (size_t inputs = 1; inputs <= 3; ++inputs) {
-    parts.push_back(
-        {planner.cpu_class() ? "reduce/layer_norm_cpu.cl" : "reduce/layer_norm_gpu.cl",
-         {{"ENTRY", entry_for(inputs)}, {"N_INPUTS", std::to_string(inputs)}}});
+    parts.push_back({planner.cpu_class() ? "reduce/layer_norm_cpu.cl" : "reduce/layer_norm_gpu.cl",
+                     {{"ENTRY", entry_for(inputs)}, {"N_INPUTS", std::to_string(inputs)}}});
   }
   return parts;
 }
@@ -63,8 +61,7 @@ Launch plan_layer_norm(const Call& call, Planner& planner) {
   const int64_t length = call.output.shape.back();
   const int64_t rows = call.output.count() / length;
   const double epsilon = call.number("epsilon");
-  const Value sum_epsilon =
-      planner.fp64() ? value(epsilon) : value(static_cast<float>(epsilon));
+  const Value sum_epsilon = planner.fp64() ? value(epsilon) : value(static_cast<float>(epsilon));
 
   KernelStep step{program, entry_for(call.inputs.size()), {}, {}};
   for (size_t i = 0; i < call.inputs.size(); ++i) {

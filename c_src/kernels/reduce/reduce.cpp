@@ -9,10 +9,10 @@ namespace {
 
 // What tells the reductions apart: names in operations.cl.
 struct Operation {
-  std::string name;      // of its kernels
+  std::string name;  // of its kernels
   std::string combine;
   std::string identity;
-  bool adds = false;     // accumulates in SUM, not in T
+  bool adds = false;  // accumulates in SUM, not in T
   bool averages = false;
 };
 
@@ -76,9 +76,8 @@ std::shared_ptr<Program> program_for(Planner& planner, DType in, DType out) {
   });
 }
 
-KernelStep step(Planner& planner, const std::shared_ptr<Program>& program,
-                const std::string& entry, Operand from, Operand to, AxisView view,
-                size_t acc_bytes) {
+KernelStep step(Planner& planner, const std::shared_ptr<Program>& program, const std::string& entry,
+                Operand from, Operand to, AxisView view, size_t acc_bytes) {
   if (planner.cpu_class()) {
     const Range range = piece_range(planner, view);
     return {program, entry, {from, to, value(view)}, range};
@@ -121,15 +120,14 @@ Launch plan_reduction(const std::string& name, const Operation& operation, const
   const DType in = call.inputs[0].dtype;
   const auto program = program_for(planner, in, call.output.dtype);
   const size_t acc_bytes = operation.adds ? sizeof(int64_t) : size_of(in);
-  const AxisView view =
-      cut(whole, planner, longest_segment(planner, operation, in, whole));
+  const AxisView view = cut(whole, planner, longest_segment(planner, operation, in, whole));
   if (view.segments == 1) {
-    launch.steps.push_back(step(planner, program, operation.name + "_direct", input(0), output(),
-                                view, acc_bytes));
+    launch.steps.push_back(
+        step(planner, program, operation.name + "_direct", input(0), output(), view, acc_bytes));
   } else {
     launch.scratch.push_back(static_cast<size_t>(view.results()) * acc_bytes);
-    launch.steps.push_back(step(planner, program, operation.name + "_partial", input(0),
-                                scratch(0), view, acc_bytes));
+    launch.steps.push_back(
+        step(planner, program, operation.name + "_partial", input(0), scratch(0), view, acc_bytes));
     launch.steps.push_back(step(planner, program, operation.name + "_merge", scratch(0), output(),
                                 merged(view), acc_bytes));
   }
@@ -144,8 +142,9 @@ Descriptor reduction(const std::string& name, const std::string& summary,
   descriptor.summary = summary;
   descriptor.dtypes = kEveryDType;
   descriptor.output_rule =
-      std::string("the input's shape without the axis, or with 1 in its place; the input's element "
-                  "type") +
+      std::string(
+          "the input's shape without the axis, or with 1 in its place; the input's element "
+          "type") +
       (operation.adds ? ", or s64, f32 or f64 for integers" : "");
   descriptor.params = {axis_param("the axis to reduce; the whole buffer when absent", {})};
   descriptor.check = [name, operation](const Call& call) {

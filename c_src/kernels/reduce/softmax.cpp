@@ -7,9 +7,8 @@ namespace dala {
 namespace {
 
 std::vector<Part> softmax_parts(const Planner& planner, DType dtype) {
-  std::vector<Part> parts{
-      {"reduce/axis.cl"},
-      {"reduce/operations.cl", {}, lines(axis_defines(dtype, planner.fp64()))}};
+  std::vector<Part> parts{{"reduce/axis.cl"},
+                          {"reduce/operations.cl", {}, lines(axis_defines(dtype, planner.fp64()))}};
   if (!planner.cpu_class()) {
     parts.push_back({"reduce/softmax_gpu.cl"});
     return parts;

@@ -32,9 +32,8 @@ std::vector<size_t> permutation(const Call& call) {
     seen[axes[i]] = true;
   }
   if (!valid) {
-    throw Error(Reason::invalid_param,
-                text("axes of transpose must name each of the ", rank,
-                     " dimensions of input 0 once, got ", to_string(given)));
+    throw Error(Reason::invalid_param, text("axes of transpose must name each of the ", rank,
+                                            " dimensions of input 0 once, got ", to_string(given)));
   }
   return axes;
 }
@@ -79,11 +78,11 @@ KernelStep gpu_step(Planner& planner, const Matrices& matrices, const char* type
   range.local = {side, side, 1};
   range.global = {static_cast<size_t>(ceil_div(columns, tile)) * side,
                   static_cast<size_t>(ceil_div(rows, tile)) * side, static_cast<size_t>(batches)};
-  return {planner.program({"shape/transpose_gpu.cl"},
-                          {{"T", type}, {"TILE", std::to_string(tile)}}),
-          "transpose",
-          {input(0), output(), value(rows), value(columns)},
-          range};
+  return {
+      planner.program({"shape/transpose_gpu.cl"}, {{"T", type}, {"TILE", std::to_string(tile)}}),
+      "transpose",
+      {input(0), output(), value(rows), value(columns)},
+      range};
 }
 
 // The unsigned type of the same size, for kernels that only move elements.

@@ -4,9 +4,10 @@
 //   in, out   batches * rows * columns elements of type T, an unsigned type of the element's size
 //   tiles     how many TILE x TILE tiles each work-group moves
 //
-// A tile is copied row by row into private memory and written column by column from there, so that
-// every cache line of in and out is touched once, whatever the strides. Edge rule: tiles at the right and lower edge
-// are cut. Preconditions: in and out do not overlap; the groups cover all tiles.
+// A tile is copied row by row into private memory and written column by column from there, so
+// that every cache line of in and out is touched once, whatever the strides. Edge rule: tiles at
+// the right and lower edge are cut. Preconditions: in and out do not overlap; the groups cover all
+// tiles.
 
 #define TILE 64
 

@@ -36,7 +36,19 @@ defmodule Dala.Gpu.Compute do
   From Erlang, the module is `'Elixir.Dala.Gpu.Compute'`.
   """
 
-  alias Dala.Gpu.Compute.{Buffer, Command, Device, Doctor, Error, Kernel, NxBridge, Pipeline}
+  alias Dala.Gpu.Compute.{
+    Buffer,
+    Command,
+    Device,
+    Doctor,
+    Error,
+    Kernel,
+    NxBridge,
+    Pipeline,
+    Profile,
+    Warmup
+  }
+
   alias Dala.Gpu.Compute.Runtime
 
   # The device
@@ -132,6 +144,30 @@ defmodule Dala.Gpu.Compute do
   """
   @spec kernels() :: [Kernel.info()]
   defdelegate kernels, to: Kernel, as: :list
+
+  @doc """
+  Compiles all built-in kernels ahead of time; see `Dala.Gpu.Compute.Warmup.run/1`.
+
+  ## Example
+
+      iex> Dala.Gpu.Compute.warmup(dtypes: [])
+      :ok
+  """
+  @spec warmup(keyword()) :: :ok | {:error, Error.t()}
+  defdelegate warmup(opts \\ []), to: Warmup, as: :run
+
+  @doc """
+  Runs a function and tells what the device did meanwhile; see `Dala.Gpu.Compute.Profile.run/1`.
+
+  ## Example
+
+      iex> a = Dala.Gpu.Compute.buffer([-1, 2], {2})
+      iex> {:ok, profile} = Dala.Gpu.Compute.profile(fn -> Dala.Gpu.Compute.relu(a, a) end)
+      iex> profile.wall_ms > 0
+      true
+  """
+  @spec profile((() -> result)) :: {result, Profile.t()} when result: var
+  defdelegate profile(fun), to: Profile, as: :run
 
   # Buffers
 

@@ -1,9 +1,10 @@
 // Kernels made from an expression.
+#include "kernels/elementwise/expression.hpp"
+
 #include <doctest/doctest.h>
 
 #include <cmath>
 
-#include "kernels/elementwise/expression.hpp"
 #include "support/engine_fixture.hpp"
 
 namespace dala::test {
@@ -37,8 +38,9 @@ TEST_CASE("an expression of two inputs and a parameter, which broadcasts") {
   run("blended", {buffer<float>({0, 1, 2, 3}, {2, 2}), buffer<float>({8, 4})}, output,
       {{"t", 0.5}});
   CHECK(read<float>(output) == std::vector<float>{4, 2.5F, 5, 3.5F});
-  CHECK(failure([&] { run("blended", {output, output}, output); }) ==
-        "invalid_param: blended needs the parameter t");
+  CHECK(failure([&] {
+          run("blended", {output, output}, output);
+        }) == "invalid_param: blended needs the parameter t");
   if (!engine().runtime().device().info().fp64) return;
   const BufferPtr doubles = zeros(DType::f64, {2});
   run("blended", {buffer<double>({0, 1}), buffer<double>({1, 1.1})}, doubles, {{"t", 0.1}});
@@ -57,15 +59,13 @@ TEST_CASE("text that is more than an expression is refused") {
   const auto refusal = [](const std::string& expression) {
     return failure([&] { make_pointwise_expression("f", expression, 1, {}); });
   };
-  CHECK(refusal("x; return 0") ==
-        "invalid_param: the expression of f must not contain ;");
+  CHECK(refusal("x; return 0") == "invalid_param: the expression of f must not contain ;");
   for (const char* text : {"x}", "({x", "#x", "\"x\"", "x\\", "x // y", "x /* y", "x[0]",
                            "*(global float *)x", "__builtin_trap()", "'x'", "x @ y"}) {
     CHECK_MESSAGE(refusal(text).starts_with("invalid_param: the expression of f must not contain"),
                   text);
   }
-  CHECK(refusal("x\n+ 1") ==
-        "invalid_param: the expression of f must be one line of plain ASCII");
+  CHECK(refusal("x\n+ 1") == "invalid_param: the expression of f must be one line of plain ASCII");
   CHECK(refusal("x) + (1") ==
         "invalid_param: the expression of f has parentheses that do not match");
   CHECK(refusal(" ") == "invalid_param: the expression of f is empty");

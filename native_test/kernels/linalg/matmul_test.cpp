@@ -18,18 +18,19 @@ Case product(DType dtype, const Shape& batch, int64_t m, int64_t k, int64_t n) {
 // Around the edges of tiles (6 rows, 16 or 32 columns), strips (128) and blocks (256).
 std::vector<Case> matmul_cases(DType dtype) {
   std::vector<Case> cases = {
-      product(dtype, {}, 0, 3, 2),    product(dtype, {}, 2, 0, 3),  product(dtype, {}, 2, 3, 0),
-      product(dtype, {}, 1, 1, 1),    product(dtype, {}, 2, 3, 4),  product(dtype, {}, 6, 5, 16),
-      product(dtype, {}, 7, 17, 17),  product(dtype, {}, 16, 16, 16), product(dtype, {}, 12, 8, 32),
-      product(dtype, {}, 13, 9, 33),  product(dtype, {3}, 4, 5, 6), product(dtype, {2, 3}, 2, 7, 9),
-      product(dtype, {0}, 2, 2, 2),   product(dtype, {4}, 3, 3, 3),
+      product(dtype, {}, 0, 3, 2),   product(dtype, {}, 2, 0, 3),
+      product(dtype, {}, 2, 3, 0),   product(dtype, {}, 1, 1, 1),
+      product(dtype, {}, 2, 3, 4),   product(dtype, {}, 6, 5, 16),
+      product(dtype, {}, 7, 17, 17), product(dtype, {}, 16, 16, 16),
+      product(dtype, {}, 12, 8, 32), product(dtype, {}, 13, 9, 33),
+      product(dtype, {3}, 4, 5, 6),  product(dtype, {2, 3}, 2, 7, 9),
+      product(dtype, {0}, 2, 2, 2),  product(dtype, {4}, 3, 3, 3),
   };
   if (quick()) return cases;
-  for (const Case& large :
-       {product(dtype, {}, 1, 300, 300), product(dtype, {}, 300, 300, 1),
-        product(dtype, {}, 73, 257, 129), product(dtype, {}, 100, 100, 100),
-        product(dtype, {}, 200, 513, 140), product(dtype, {}, 145, 64, 260),
-        product(dtype, {5}, 64, 64, 64), product(dtype, {}, 192, 192, 192)}) {
+  for (const Case& large : {product(dtype, {}, 1, 300, 300), product(dtype, {}, 300, 300, 1),
+                            product(dtype, {}, 73, 257, 129), product(dtype, {}, 100, 100, 100),
+                            product(dtype, {}, 200, 513, 140), product(dtype, {}, 145, 64, 260),
+                            product(dtype, {5}, 64, 64, 64), product(dtype, {}, 192, 192, 192)}) {
     cases.push_back(large);
   }
   std::mt19937_64 random(17);
@@ -85,18 +86,25 @@ const SubjectOf kMatmul("matmul", {matmul_cases, multiplied, 5e-6L, 1e-14L});
 TEST_CASE("matmul says what does not fit") {
   const BufferPtr a = zeros(DType::f32, {2, 3});
   const BufferPtr out = zeros(DType::f32, {2, 4});
-  CHECK(failure([&] { run("matmul", {a, zeros(DType::f64, {3, 4})}, out); }) ==
-        "dtype_mismatch: input 1 of matmul is f64, expected f32 like input 0");
-  CHECK(failure([&] { run("matmul", {a, zeros(DType::f32, {4, 4})}, out); }) ==
+  CHECK(failure([&] {
+          run("matmul", {a, zeros(DType::f64, {3, 4})}, out);
+        }) == "dtype_mismatch: input 1 of matmul is f64, expected f32 like input 0");
+  CHECK(failure([&] {
+          run("matmul", {a, zeros(DType::f32, {4, 4})}, out);
+        }) ==
         "shape_mismatch: matmul needs as many rows in input 1 as columns in input 0, got {2, 3} "
         "and {4, 4}");
-  CHECK(failure([&] { run("matmul", {a, zeros(DType::f32, {3})}, out); }) ==
-        "shape_mismatch: input 1 of matmul has shape {3}, expected at least 2 dimensions");
-  CHECK(failure([&] { run("matmul", {a, zeros(DType::f32, {2, 3, 4})}, out); }) ==
+  CHECK(failure([&] {
+          run("matmul", {a, zeros(DType::f32, {3})}, out);
+        }) == "shape_mismatch: input 1 of matmul has shape {3}, expected at least 2 dimensions");
+  CHECK(failure([&] {
+          run("matmul", {a, zeros(DType::f32, {2, 3, 4})}, out);
+        }) ==
         "shape_mismatch: matmul needs inputs whose leading dimensions agree, got {2, 3} and "
         "{2, 3, 4}");
-  CHECK(failure([&] { run("matmul", {a, zeros(DType::f32, {3, 5})}, out); }) ==
-        "shape_mismatch: the output of matmul has shape {2, 4}, expected {2, 5}");
+  CHECK(failure([&] {
+          run("matmul", {a, zeros(DType::f32, {3, 5})}, out);
+        }) == "shape_mismatch: the output of matmul has shape {2, 4}, expected {2, 5}");
   CHECK(failure([&] { run("matmul", {a}, out); }) ==
         "arity_mismatch: matmul takes 2 inputs, got 1");
 }
@@ -118,8 +126,8 @@ TEST_CASE("clblast can be asked for, and computes the same") {
   REQUIRE(launch.steps.size() == 1);
   CHECK(std::holds_alternative<CallStep>(launch.steps[0]));
   const Case integers = product(DType::s32, {}, 4, 3, 5);
-  const Launch builtin = matmul->plan(validate(*matmul, integers.inputs, integers.output, {}),
-                                      forced);
+  const Launch builtin =
+      matmul->plan(validate(*matmul, integers.inputs, integers.output, {}), forced);
   CHECK(std::holds_alternative<KernelStep>(builtin.steps.at(0)));
 
   if (std::getenv("DALA_TEST_CLBLAST") == nullptr) return;

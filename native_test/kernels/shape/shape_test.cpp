@@ -30,8 +30,18 @@ Case transposition(DType dtype, const Shape& shape, const std::vector<double>& a
 
 std::vector<Case> transpose_cases(DType dtype) {
   std::vector<Case> cases;
-  for (const Shape& shape : {Shape{}, {0, 3}, {1, 1}, {5}, {1, 9}, {3, 5}, {32, 32}, {31, 33},
-                             {16, 17}, {2, 3, 4}, {2, 1, 3}, {2, 3, 2, 3}}) {
+  for (const Shape& shape : {Shape{},
+                             {0, 3},
+                             {1, 1},
+                             {5},
+                             {1, 9},
+                             {3, 5},
+                             {32, 32},
+                             {31, 33},
+                             {16, 17},
+                             {2, 3, 4},
+                             {2, 1, 3},
+                             {2, 3, 2, 3}}) {
     cases.push_back(transposition(dtype, shape));
   }
   cases.push_back(transposition(dtype, {3, 4, 5}, {0, 2, 1}));
@@ -94,23 +104,26 @@ const SubjectOf kReshape("reshape", {[](DType dtype) {
 
 TEST_CASE("shape kernels say what does not fit") {
   const BufferPtr input = zeros(DType::f32, {2, 3});
-  CHECK(failure([&] { run("transpose", {input}, zeros(DType::f32, {2, 3})); }) ==
-        "shape_mismatch: the output of transpose has shape {2, 3}, expected {3, 2}");
-  CHECK(failure([&] { run("transpose", {input}, zeros(DType::f64, {3, 2})); }) ==
-        "dtype_mismatch: the output of transpose is f64, expected f32");
+  CHECK(failure([&] {
+          run("transpose", {input}, zeros(DType::f32, {2, 3}));
+        }) == "shape_mismatch: the output of transpose has shape {2, 3}, expected {3, 2}");
+  CHECK(failure([&] {
+          run("transpose", {input}, zeros(DType::f64, {3, 2}));
+        }) == "dtype_mismatch: the output of transpose is f64, expected f32");
   for (const std::vector<double>& axes :
        {std::vector<double>{0}, {0, 0}, {0, 2}, {-3, 0}, {0, 1, 2}}) {
-    const auto error =
-        error_of([&] { run("transpose", {input}, zeros(DType::f32, {3, 2}), {{"axes", axes}}); });
+    const auto error = error_of([&] {
+      run("transpose", {input}, zeros(DType::f32, {3, 2}), {{"axes", axes}});
+    });
     REQUIRE(error);
     CHECK(error->reason == Reason::invalid_param);
   }
-  CHECK(failure([&] {
-          run("transpose", {input}, zeros(DType::f32, {3, 2}),
-              {{"axes", std::vector<double>{1, 1}}});
-        }) ==
-        "invalid_param: axes of transpose must name each of the 2 dimensions of input 0 once, got "
-        "{1, 1}");
+  CHECK(
+      failure([&] {
+        run("transpose", {input}, zeros(DType::f32, {3, 2}), {{"axes", std::vector<double>{1, 1}}});
+      }) ==
+      "invalid_param: axes of transpose must name each of the 2 dimensions of input 0 once, got "
+      "{1, 1}");
   CHECK(failure([&] { run("reshape", {input}, zeros(DType::f32, {7})); }) ==
         "shape_mismatch: reshape keeps the number of elements: input 0 of shape {2, 3} has 6, the "
         "output of shape {7} has 7");
@@ -118,9 +131,7 @@ TEST_CASE("shape kernels say what does not fit") {
 
 TEST_CASE("more than eight dimensions that cannot be merged are refused") {
   const Shape shape(9, 2);
-  CHECK(failure([&] {
-          run("transpose", {zeros(DType::u8, shape)}, zeros(DType::u8, shape));
-        }) ==
+  CHECK(failure([&] { run("transpose", {zeros(DType::u8, shape)}, zeros(DType::u8, shape)); }) ==
         "unsupported: transpose takes at most 8 dimensions that cannot be merged, got shape "
         "{2, 2, 2, 2, 2, 2, 2, 2, 2}");
 }

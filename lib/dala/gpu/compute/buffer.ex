@@ -275,19 +275,32 @@ defmodule Dala.Gpu.Compute.Buffer do
   def bytes(dtype) when dtype in [:f64, :s64], do: 8
   def bytes(:u8), do: 1
 
-  # Memory that only garbage still refers to may be all that is missing, so one collection comes
-  # before the error. The VM destroys what was collected the next time its scheduler is free.
+  # Memory that only garbage still refers to may be all that is missing, so a collection comes
+  # before the error. The VM destroys what was collected a moment later, when its schedulers are
+  # free for that.
   defp allocate(dims, dtype, create) do
     Runtime.ensure!()
 
     result =
       with {:error, %Error{reason: :out_of_memory}} <- create.() do
         :erlang.garbage_collect()
-        :erlang.yield()
-        create.()
+        retry(create, 10)
       end
 
     %__MODULE__{ref: Error.value!(result), shape: List.to_tuple(dims), dtype: dtype}
+  end
+
+  defp retry(create, attempts) do
+    case create.() do
+      {:error, %Error{reason: :out_of_memory}} when attempts > 0 ->
+        receive do
+        after
+          1 -> retry(create, attempts - 1)
+        end
+
+      result ->
+        result
+    end
   end
 
   defp check_dims!(dims, shape) when length(dims) >= 0 do

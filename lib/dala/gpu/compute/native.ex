@@ -145,6 +145,18 @@ defmodule Dala.Gpu.Compute.Native do
   @spec command_unwatch(id(), reference()) :: boolean() | failure()
   def command_unwatch(_id, _ref), do: missing()
 
+  # Answers with several messages.
+  @spec warm_up([dtype()], reference()) :: result()
+  def warm_up(_dtypes, _ref), do: missing()
+
+  # Profiles.
+
+  @spec profile_start() :: {:ok, reference()} | failure()
+  def profile_start, do: missing()
+
+  @spec profile_stop(reference()) :: {:ok, [map()]} | failure()
+  def profile_stop(_profile), do: missing()
+
   # Pipelines.
 
   @spec pipeline_new() :: reference()

@@ -12,6 +12,7 @@ defmodule Dala.Gpu.Compute.Runtime do
     matmul: :auto,
     cache_dir: "",
     zero_copy: true,
+    pin_threads: true,
     memory_limit: 0
   }
 
@@ -66,7 +67,6 @@ defmodule Dala.Gpu.Compute.Runtime do
   defp start do
     case answer(&Native.runtime_start(config(), &1)) do
       :ok ->
-        visit_schedulers()
         Native.put_state(:started)
 
       {:error, %Error{reason: :no_device} = error} ->
@@ -78,15 +78,6 @@ defmodule Dala.Gpu.Compute.Runtime do
     end
   end
 
-  # The native side stops its threads when a scheduler that has called it exits the process (see
-  # c_src/nif/instance.cpp), so each of them calls once: a driver that still compiles when
-  # the VM halts would crash it otherwise.
-  defp visit_schedulers do
-    for scheduler <- 1..:erlang.system_info(:schedulers) do
-      :erlang.spawn_opt(fn -> Native.memory_info() end, [{:scheduler, scheduler}])
-    end
-  end
-
   defp setting!(:device, name) when name in [:auto, :gpu, :cpu], do: Atom.to_string(name)
   defp setting!(:device, name) when is_binary(name) and name != "", do: name
   defp setting!(:device_class, class) when class in [:auto, :cpu, :gpu], do: Atom.to_string(class)
@@ -95,7 +86,7 @@ defmodule Dala.Gpu.Compute.Runtime do
     do: Atom.to_string(choice)
 
   defp setting!(:cache_dir, path) when is_binary(path), do: path
-  defp setting!(:zero_copy, flag) when is_boolean(flag), do: flag
+  defp setting!(key, flag) when key in [:zero_copy, :pin_threads] and is_boolean(flag), do: flag
 
   defp setting!(:memory_limit, bytes) when is_integer(bytes) and bytes in 0..0x7FFFFFFFFFFFFFFF,
     do: bytes
@@ -109,6 +100,6 @@ defmodule Dala.Gpu.Compute.Runtime do
   defp expected(:device_class), do: ":auto, :cpu or :gpu"
   defp expected(:matmul), do: ":auto, :builtin or :clblast"
   defp expected(:cache_dir), do: "the path of a folder"
-  defp expected(:zero_copy), do: "true or false"
+  defp expected(key) when key in [:zero_copy, :pin_threads], do: "true or false"
   defp expected(:memory_limit), do: "a number of bytes (0 is what the device has)"
 end

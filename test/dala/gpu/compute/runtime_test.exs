@@ -24,6 +24,7 @@ defmodule Dala.Gpu.Compute.RuntimeTest do
              matmul: "auto",
              cache_dir: "",
              zero_copy: true,
+             pin_threads: true,
              memory_limit: 0
            }
   end
@@ -36,6 +37,7 @@ defmodule Dala.Gpu.Compute.RuntimeTest do
         matmul: :builtin,
         cache_dir: "/tmp/kernels",
         zero_copy: false,
+        pin_threads: false,
         memory_limit: 1_000_000
       ]
     )
@@ -46,6 +48,7 @@ defmodule Dala.Gpu.Compute.RuntimeTest do
              matmul: "builtin",
              cache_dir: "/tmp/kernels",
              zero_copy: false,
+             pin_threads: false,
              memory_limit: 1_000_000
            }
   end
@@ -58,6 +61,7 @@ defmodule Dala.Gpu.Compute.RuntimeTest do
           {:matmul, :fast, ":auto, :builtin or :clblast"},
           {:cache_dir, nil, "the path of a folder"},
           {:zero_copy, 1, "true or false"},
+          {:pin_threads, :yes, "true or false"},
           {:memory_limit, -1, "a number of bytes (0 is what the device has)"}
         ] do
       Application.put_env(:dala_gpu, key, value)
@@ -75,7 +79,7 @@ defmodule Dala.Gpu.Compute.RuntimeTest do
 
     assert_raise ArgumentError,
                  "config :dala_gpu has no key :devise; it takes :cache_dir, :device, " <>
-                   ":device_class, :matmul, :memory_limit, :zero_copy",
+                   ":device_class, :matmul, :memory_limit, :pin_threads, :zero_copy",
                  fn -> Runtime.config() end
   end
 

@@ -1,0 +1,29 @@
+// The neural network family: convolution, pooling and resizing of planes, and of images.
+#pragma once
+
+#include "kernels/planner.hpp"
+#include "kernels/registry.hpp"
+
+namespace dala {
+
+Descriptors nn_kernels();
+
+Descriptor conv2d_kernel();
+Descriptor max_pool2d_kernel();
+Descriptor avg_pool2d_kernel();
+Descriptor resize_kernel();
+
+// How the convolution kernels for CPUs use this device's registers: see vectors_cpu.cl.
+struct TileShape {
+  int64_t lanes;
+  int64_t rows;
+  int64_t vectors;
+
+  int64_t pixels() const { return lanes * vectors; }
+};
+TileShape tile_shape(const Planner& planner, DType dtype);
+
+// The one program that holds all of this family's kernels for an element type.
+std::shared_ptr<Program> nn_program(Planner& planner, DType dtype);
+
+}  // namespace dala

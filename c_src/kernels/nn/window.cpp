@@ -1,0 +1,90 @@
+#include "kernels/nn/window.hpp"
+
+#include "runtime/error.hpp"
+
+namespace dala {
+namespace {
+
+// Keeps every place inside a padded plane within 32 bits.
+constexpr double kLargest = 65536;
+constexpr int64_t kLargestExtent = int64_t{1} << 30;
+
+}  // namespace
+
+ParamSpec pair_param(const std::string& name, const std::string& summary) {
+  ParamSpec pair;
+  pair.name = name;
+  pair.kind = ParamSpec::Kind::integers;
+  pair.min = 1;
+  pair.max = kLargest;
+  pair.counts = {2};
+  pair.summary = summary;
+  return pair;
+}
+
+ParamSpec pad_param() {
+  ParamSpec pad = pair_param("pad",
+                             "rows and columns added around the input: one number, {y, x} "
+                             "or {top, left, bottom, right}");
+  pad.min = 0;
+  pad.counts = {2, 4};
+  pad.fallback = int64_t{0};
+  return pad;
+}
+
+std::array<int64_t, 2> pair_of(const Call& call, const std::string& name) {
+  const std::vector<int64_t> given = call.integers(name);
+  return {given.front(), given.back()};
+}
+
+std::array<int64_t, 4> pads_of(const Call& call) {
+  const std::vector<int64_t> given = call.integers("pad");
+  if (given.size() == 4) return {given[0], given[1], given[2], given[3]};
+  return {given.front(), given.back(), given.front(), given.back()};
+}
+
+void need_planes(const std::string& kernel, const Call& call) {
+  const Shape& shape = call.inputs[0].shape;
+  if (shape.size() != 4) {
+    throw Error(Reason::shape_mismatch, text("input 0 of ", kernel, " has shape ", to_string(shape),
+                                             ", expected {n, c, h, w}"));
+  }
+  for (size_t d = 1; d < shape.size(); ++d) {
+    if (shape[d] > 0 && shape[d] <= kLargestExtent) continue;
+    throw Error(Reason::shape_mismatch,
+                text("input 0 of ", kernel, " has shape ", to_string(shape),
+                     ", expected extents between 1 and ", kLargestExtent, " after the first"));
+  }
+}
+
+Window window_of(const std::string& kernel, const Call& call, const std::array<int64_t, 2>& size) {
+  const Shape& shape = call.inputs[0].shape;
+  const std::array<int64_t, 4> pads = pads_of(call);
+  const auto stride = call.has("stride") ? pair_of(call, "stride") : size;
+  Window window;
+  window.height = shape[2];
+  window.width = shape[3];
+  window.size_y = size[0];
+  window.size_x = size[1];
+  window.stride_y = stride[0];
+  window.stride_x = stride[1];
+  window.pad_y = pads[0];
+  window.pad_x = pads[1];
+  if (call.has("dilation")) {
+    const auto dilation = pair_of(call, "dilation");
+    window.dilation_y = dilation[0];
+    window.dilation_x = dilation[1];
+  }
+  const int64_t height = window.height + pads[0] + pads[2];
+  const int64_t width = window.width + pads[1] + pads[3];
+  if (window.span_y() > height || window.span_x() > width) {
+    throw Error(Reason::shape_mismatch,
+                text("a window of ", kernel, " spans ", window.span_y(), " by ", window.span_x(),
+                     " elements, more than the padded input's ", height, " by ", width));
+  }
+  window.out_height = (height - window.span_y()) / window.stride_y + 1;
+  window.out_width = (width - window.span_x()) / window.stride_x + 1;
+  return window;
+}
+
+}  // namespace dala

@@ -1,0 +1,42 @@
+// Warming up: minutes of work on a thread, told step by step.
+#include "kernels/warm_up.hpp"
+#include "nif/boundary.hpp"
+#include "nif/instance.hpp"
+
+namespace dala::nif {
+
+// The caller gets `{ref, {:step, done, total, kernel, dtype}}` again and again, and at the end
+// `{ref, :ok | {:error, e}}`.
+Term warm_up(ErlNifEnv* env, Term dtype_terms, Term ref) {
+  return guarded(env, [&] {
+    const auto current = engine();
+    std::vector<DType> dtypes;
+    for (const Term& term : fine::decode<std::vector<Term>>(env, dtype_terms)) {
+      dtypes.push_back(decode_dtype(env, term));
+    }
+    const ErlNifPid caller = self(env);
+    const auto last = Message::reply(caller, ref);
+    // Every message has its own environment; this one lends its copy of the reference.
+    Instance::get().post([current, dtypes, caller, last] {
+      try {
+        dala::warm_up(*current, dtypes, [&](const WarmUpStep& step) {
+          const auto message = Message::reply(caller, last->ref());
+          ErlNifEnv* own = message->env();
+          message->send(tuple(own, {atom(own, "step"), unsigned_integer(own, step.done),
+                                    unsigned_integer(own, step.total), string(own, step.kernel),
+                                    atom(own, to_string(step.dtype))}));
+        });
+        last->send_result(0, nullptr);
+      } catch (const Error& problem) {
+        last->send_result(0, &problem);
+      } catch (const std::exception& problem) {
+        const Error unexpected(Reason::device_error, problem.what());
+        last->send_result(0, &unexpected);
+      }
+    });
+    return atom(env, "ok");
+  });
+}
+FINE_NIF(warm_up, 0);
+
+}  // namespace dala::nif

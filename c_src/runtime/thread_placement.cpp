@@ -1,0 +1,69 @@
+#include "runtime/thread_placement.hpp"
+
+#if defined(__linux__)
+
+#include <sched.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+
+namespace dala {
+namespace {
+
+std::vector<int> current_threads() {
+  std::vector<int> ids;
+  std::error_code error;
+  for (const auto& entry : std::filesystem::directory_iterator("/proc/self/task", error)) {
+    ids.push_back(std::atoi(entry.path().filename().c_str()));
+  }
+  std::sort(ids.begin(), ids.end());
+  return ids;
+}
+
+}  // namespace
+
+std::vector<int> threads_started_by(const std::function<void()>& action) {
+  const std::vector<int> before = current_threads();
+  action();
+  const std::vector<int> after = current_threads();
+  std::vector<int> started;
+  std::set_difference(after.begin(), after.end(), before.begin(), before.end(),
+                      std::back_inserter(started));
+  return started;
+}
+
+void spread_over_cpus(const std::vector<int>& threads) {
+  // The mask of the main thread: the calling one may be bound more tightly.
+  cpu_set_t allowed;
+  if (sched_getaffinity(getpid(), sizeof(allowed), &allowed) != 0) return;
+  if (CPU_COUNT(&allowed) < static_cast<int>(threads.size())) return;
+  int cpu = -1;
+  for (int thread : threads) {
+    do {
+      ++cpu;
+    } while (!CPU_ISSET(cpu, &allowed));
+    cpu_set_t one;
+    CPU_ZERO(&one);
+    CPU_SET(cpu, &one);
+    sched_setaffinity(thread, sizeof(one), &one);
+  }
+}
+
+}  // namespace dala
+
+#else
+
+namespace dala {
+
+std::vector<int> threads_started_by(const std::function<void()>& action) {
+  action();
+  return {};
+}
+
+void spread_over_cpus(const std::vector<int>&) {}
+
+}  // namespace dala
+
+#endif

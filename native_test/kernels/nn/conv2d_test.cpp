@@ -1,0 +1,267 @@
+// The reference of conv2d, and what it says about operands that do not fit.
+#include <doctest/doctest.h>
+
+#include "kernels/nn/planes.hpp"
+
+namespace dala::test {
+namespace {
+
+const std::vector<double> kAsymmetric{0, 2, 1, 0};
+
+// x and weights; `bias` makes it three inputs. The output's shape follows.
+Case convolution(const Shape& x, const Shape& weights, bool bias, const Params& params) {
+  const auto stride = widened(params, "stride", 2, 1);
+  const auto dilation = widened(params, "dilation", 2, 1);
+  const auto pad = widened(params, "pad", 4, 0);
+  Case example{{{DType::f32, x}, {DType::f32, weights}}, {DType::f32, {}}, params};
+  if (bias) example.inputs.push_back({DType::f32, {weights[0]}});
+  example.output.shape = {
+      x[0], weights[0],
+      places(x[2] + pad[0] + pad[2], (weights[2] - 1) * dilation[0] + 1, stride[0]),
+      places(x[3] + pad[1] + pad[3], (weights[3] - 1) * dilation[1] + 1, stride[1])};
+  return example;
+}
+
+Params with(std::initializer_list<Params::value_type> params) { return Params(params); }
+
+std::vector<Case> small_convolutions() {
+  const std::string relu = "relu";
+  const std::string relu6 = "relu6";
+  const auto integer = [](int64_t number) { return ParamValue(number); };
+  return {
+      // 1 x 1: single pixels, odd channel counts, pixels around the edges of a tile.
+      convolution({1, 1, 1, 1}, {1, 1, 1, 1}, false, {}),
+      convolution({1, 3, 1, 1}, {5, 3, 1, 1}, true, {}),
+      convolution({2, 5, 3, 5}, {7, 5, 1, 1}, true, with({{"activation", relu}})),
+      convolution({1, 9, 7, 7}, {13, 9, 1, 1}, true, with({{"activation", relu6}})),
+      convolution({1, 17, 5, 10}, {18, 17, 1, 1}, false, {}),
+      convolution({1, 33, 4, 13}, {25, 33, 1, 1}, true, {}),
+      convolution({1, 6, 9, 11}, {19, 6, 1, 1}, true, with({{"activation", relu}})),
+      // 1 x 1 that is not pointwise.
+      convolution({1, 4, 5, 6}, {3, 4, 1, 1}, true, with({{"stride", integer(2)}})),
+      convolution({1, 4, 3, 4}, {3, 4, 1, 1}, true, with({{"pad", integer(1)}})),
+      // Windows: padding beyond half of them, strides beyond them, dilation, uneven padding.
+      convolution({1, 3, 8, 9}, {4, 3, 3, 3}, true, with({{"pad", integer(1)}})),
+      convolution({2, 3, 7, 6}, {5, 3, 3, 3}, true,
+                  with({{"pad", integer(4)}, {"activation", relu6}})),
+      convolution({1, 2, 9, 13}, {3, 2, 2, 3}, false,
+                  with({{"stride", std::vector<double>{3, 4}}})),
+      convolution({1, 2, 9, 10}, {3, 2, 3, 2}, true,
+                  with({{"dilation", std::vector<double>{2, 3}}, {"pad", integer(2)}})),
+      convolution({1, 3, 6, 7}, {9, 3, 3, 3}, true, with({{"pad", kAsymmetric}})),
+      convolution({1, 3, 11, 12}, {4, 3, 5, 3}, true,
+                  with({{"stride", integer(2)}, {"pad", std::vector<double>{2, 1}}})),
+      convolution({1, 3, 1, 1}, {2, 3, 3, 3}, true, with({{"pad", integer(1)}})),
+      // Groups.
+      convolution({2, 6, 5, 5}, {4, 3, 3, 3}, true,
+                  with({{"groups", integer(2)}, {"pad", integer(1)}})),
+      convolution({1, 6, 4, 4}, {9, 2, 1, 1}, true, with({{"groups", integer(3)}})),
+      // Depthwise: narrow and wide, both strides, dilation, several outputs per channel.
+      convolution({1, 1, 1, 1}, {1, 1, 3, 3}, true, with({{"pad", integer(1)}})),
+      convolution({1, 5, 7, 7}, {5, 1, 3, 3}, true,
+                  with({{"groups", integer(5)}, {"pad", integer(1)}, {"activation", relu6}})),
+      convolution({2, 3, 6, 19}, {3, 1, 3, 3}, true,
+                  with({{"groups", integer(3)}, {"pad", integer(1)}})),
+      convolution({1, 3, 9, 35}, {3, 1, 3, 3}, false,
+                  with({{"groups", integer(3)}, {"pad", integer(1)}, {"stride", integer(2)}})),
+      convolution({1, 3, 14, 14}, {3, 1, 3, 3}, true,
+                  with({{"groups", integer(3)}, {"pad", kAsymmetric}, {"stride", integer(2)}})),
+      convolution({1, 4, 8, 9}, {8, 1, 3, 3}, true,
+                  with({{"groups", integer(4)}, {"pad", integer(2)}, {"dilation", integer(2)}})),
+      convolution({1, 2, 10, 21}, {2, 1, 3, 3}, true,
+                  with({{"groups", integer(2)},
+                        {"stride", std::vector<double>{1, 3}},
+                        {"dilation", std::vector<double>{1, 2}},
+                        {"pad", integer(3)}})),
+      convolution({1, 2, 9, 8}, {2, 1, 5, 5}, true,
+                  with({{"groups", integer(2)}, {"pad", integer(2)}})),
+      convolution({1, 2, 9, 23}, {6, 1, 4, 5}, false,
+                  with({{"groups", integer(2)}, {"stride", integer(2)}, {"pad", kAsymmetric}})),
+      convolution({1, 2, 4, 5}, {2, 1, 1, 1}, true, with({{"groups", integer(2)}})),
+      convolution({3, 2, 6, 6}, {2, 1, 3, 3}, true, with({{"groups", integer(2)}})),
+      // Nothing in the batch; outputs that have an input's type.
+      convolution({0, 3, 4, 4}, {2, 3, 3, 3}, true, {}),
+      convolution({1, 4, 6, 6}, {4, 4, 3, 3}, true, with({{"pad", integer(1)}})),
+      convolution({4, 4, 1, 1}, {4, 4, 1, 1}, true, {}),
+  };
+}
+
+// Shapes of networks, and sizes past a strip and a block.
+std::vector<Case> large_convolutions() {
+  const std::string relu6 = "relu6";
+  const auto depthwise = [&](int64_t channels, int64_t size, int64_t stride) {
+    return convolution(
+        {1, channels, size, size}, {channels, 1, 3, 3}, true,
+        {{"groups", channels}, {"pad", int64_t{1}}, {"stride", stride}, {"activation", relu6}});
+  };
+  return {
+      convolution({1, 96, 28, 28}, {24, 96, 1, 1}, true, {}),
+      convolution({1, 32, 56, 56}, {16, 32, 1, 1}, true, {}),
+      convolution({1, 160, 7, 7}, {330, 160, 1, 1}, true, {{"activation", relu6}}),
+      convolution({1, 1100, 7, 7}, {20, 1100, 1, 1}, true, {{"activation", relu6}}),
+      convolution({1, 600, 20, 20}, {40, 600, 1, 1}, true, {{"activation", relu6}}),
+      convolution({1, 64, 14, 14}, {100, 64, 1, 1}, true, {}),
+      convolution({1, 3, 64, 96}, {32, 3, 3, 3}, true,
+                  {{"stride", int64_t{2}}, {"pad", std::vector<double>{0, 0, 1, 1}}}),
+      convolution({1, 70, 15, 17}, {66, 70, 3, 3}, true, {{"pad", int64_t{1}}}),
+      convolution({2, 16, 30, 31}, {32, 4, 3, 3}, true,
+                  {{"pad", int64_t{1}}, {"groups", int64_t{4}}}),
+      depthwise(48, 56, 1),
+      depthwise(33, 112, 2),
+      depthwise(96, 14, 1),
+      depthwise(96, 14, 2),
+      depthwise(200, 7, 1),
+      convolution({1, 24, 14, 14}, {24, 1, 5, 5}, true,
+                  {{"groups", int64_t{24}}, {"pad", int64_t{2}}}),
+      // Windows that see more than fits next to a core.
+      convolution({1, 2, 40, 4000}, {2, 1, 9, 9}, false,
+                  {{"groups", int64_t{2}}, {"dilation", std::vector<double>{4, 1}}}),
+  };
+}
+
+std::vector<Case> conv2d_cases(DType dtype) {
+  std::vector<Case> cases = small_convolutions();
+  if (!quick()) {
+    for (Case& large : large_convolutions()) cases.push_back(std::move(large));
+  }
+  for (Case& example : cases) {
+    for (TensorType& type : example.inputs) type.dtype = dtype;
+    example.output.dtype = dtype;
+  }
+  return cases;
+}
+
+// Walks through input and weights, and adds each product where it belongs.
+Tensor convolved(const Case& example, const std::vector<Tensor>& inputs) {
+  const Shape& x = example.inputs[0].shape;
+  const Shape& w = example.inputs[1].shape;
+  const Shape& o = example.output.shape;
+  const auto stride = widened(example.params, "stride", 2, 1);
+  const auto dilation = widened(example.params, "dilation", 2, 1);
+  const auto pad = widened(example.params, "pad", 4, 0);
+  const int64_t groups = widened(example.params, "groups", 1, 1)[0];
+  const int64_t outputs_per_group = w[0] / groups;
+  Tensor result(example.output);
+  result.scales.assign(result.size(), 0);
+  for (int64_t index = 0; index < example.output.count(); ++index) {
+    const int64_t ox = index % o[3];
+    const int64_t oy = index / o[3] % o[2];
+    const int64_t co = index / (o[3] * o[2]) % o[1];
+    const int64_t batch = index / (o[3] * o[2] * o[1]);
+    long double sum = inputs.size() > 2 ? inputs[2].reals[static_cast<size_t>(co)] : 0;
+    long double magnitude = std::fabs(sum);
+    for (int64_t ci = 0; ci < w[1]; ++ci) {
+      const int64_t channel = co / outputs_per_group * w[1] + ci;
+      for (int64_t ky = 0; ky < w[2]; ++ky) {
+        const int64_t y = oy * stride[0] + ky * dilation[0] - pad[0];
+        if (y < 0 || y >= x[2]) continue;
+        for (int64_t kx = 0; kx < w[3]; ++kx) {
+          const int64_t column = ox * stride[1] + kx * dilation[1] - pad[1];
+          if (column < 0 || column >= x[3]) continue;
+          const auto from =
+              static_cast<size_t>(((batch * x[1] + channel) * x[2] + y) * x[3] + column);
+          const auto weight = static_cast<size_t>(((co * w[1] + ci) * w[2] + ky) * w[3] + kx);
+          const long double product = inputs[0].reals[from] * inputs[1].reals[weight];
+          sum += product;
+          magnitude += std::fabs(product);
+        }
+      }
+    }
+    const auto found = example.params.find("activation");
+    const std::string activation =
+        found == example.params.end() ? "none" : std::get<std::string>(found->second);
+    if (activation != "none") sum = std::max(sum, 0.0L);
+    if (activation == "relu6") sum = std::min(sum, 6.0L);
+    result.reals[static_cast<size_t>(index)] = sum;
+    result.scales[static_cast<size_t>(index)] = magnitude;
+  }
+  return result;
+}
+
+const SubjectOf kConv2d("conv2d", {conv2d_cases, convolved, 5e-6L, 1e-14L});
+
+BufferPtr floats(const Shape& shape) { return zeros(DType::f32, shape); }
+
+}  // namespace
+
+TEST_CASE("conv2d says what does not fit") {
+  const BufferPtr x = floats({1, 4, 8, 8});
+  const BufferPtr weights = floats({6, 4, 3, 3});
+  const BufferPtr out = floats({1, 6, 6, 6});
+  CHECK(failure([&] { run("conv2d", {x}, out); }) ==
+        "arity_mismatch: conv2d takes 2 to 3 inputs, got 1");
+  CHECK(failure([&] {
+          run("conv2d", {floats({4, 8, 8}), weights}, out);
+        }) == "shape_mismatch: input 0 of conv2d has shape {4, 8, 8}, expected {n, c, h, w}");
+  CHECK(failure([&] {
+          run("conv2d", {floats({1, 4, 0, 8}), weights}, out);
+        }) ==
+        "shape_mismatch: input 0 of conv2d has shape {1, 4, 0, 8}, expected extents between 1 and "
+        "1073741824 after the first");
+  CHECK(failure([&] {
+          run("conv2d", {x, floats({6, 3, 3, 3})}, out);
+        }) == "shape_mismatch: input 1 of conv2d has shape {6, 3, 3, 3}, expected {co, 4, kh, kw}");
+  CHECK(failure([&] {
+          run("conv2d", {x, weights, floats({5})}, out);
+        }) == "shape_mismatch: input 2 of conv2d has shape {5}, expected {6}");
+  CHECK(failure([&] {
+          run("conv2d", {x, weights}, floats({1, 6, 8, 8}));
+        }) == "shape_mismatch: the output of conv2d has shape {1, 6, 8, 8}, expected {1, 6, 6, 6}");
+  CHECK(failure([&] {
+          run("conv2d", {x, floats({6, 4, 9, 3})}, out);
+        }) ==
+        "shape_mismatch: a window of conv2d spans 9 by 3 elements, more than the padded input's 8 "
+        "by 8");
+  CHECK(failure([&] {
+          run("conv2d", {x, zeros(DType::f64, {6, 4, 3, 3})}, out);
+        }) == "dtype_mismatch: input 1 of conv2d is f64, expected f32 like input 0");
+  CHECK(failure([&] {
+          run("conv2d", {x, weights}, zeros(DType::f64, {1, 6, 6, 6}));
+        }) == "dtype_mismatch: the output of conv2d is f64, expected f32");
+}
+
+TEST_CASE("conv2d says which parameters it takes") {
+  const BufferPtr x = floats({1, 4, 8, 8});
+  const BufferPtr weights = floats({6, 4, 3, 3});
+  const BufferPtr out = floats({1, 6, 6, 6});
+  const auto refusal = [&](const std::string& name, const ParamValue& value) {
+    return failure([&] { run("conv2d", {x, weights}, out, {{name, value}}); });
+  };
+  CHECK(refusal("stride", int64_t{0}) ==
+        "invalid_param: stride of conv2d must be an integer between 1 and 65536, or 2 of them, got "
+        "0");
+  CHECK(refusal("stride", std::vector<double>{1, 2, 3}) ==
+        "invalid_param: stride of conv2d must be an integer between 1 and 65536, or 2 of them, got "
+        "{1, 2, 3}");
+  CHECK(refusal("dilation", std::vector<double>{1, 0.5}) ==
+        "invalid_param: dilation of conv2d must be an integer between 1 and 65536, or 2 of them, "
+        "got {1, 0.5}");
+  CHECK(refusal("pad", std::vector<double>{1, 2, 3}) ==
+        "invalid_param: pad of conv2d must be an integer between 0 and 65536, or 2 or 4 of them, "
+        "got {1, 2, 3}");
+  CHECK(refusal("pad", 1.5) ==
+        "invalid_param: pad of conv2d must be an integer between 0 and 65536, or 2 or 4 of them, "
+        "got 1.5");
+  CHECK(refusal("groups", int64_t{3}) ==
+        "invalid_param: groups of conv2d must divide the 4 channels of input 0, got 3");
+  CHECK(refusal("activation", std::string("tanh")) ==
+        "invalid_param: activation of conv2d must be none, relu or relu6, got tanh");
+  CHECK(failure([&] {
+          run("conv2d", {x, floats({5, 2, 3, 3})}, out, {{"groups", int64_t{2}}});
+        }) ==
+        "invalid_param: groups of conv2d must divide the 5 output channels of input 1, got 2");
+}
+
+TEST_CASE("an activation keeps NaN") {
+  const float nan = std::nanf("");
+  for (const std::string activation : {"none", "relu", "relu6"}) {
+    const BufferPtr out = floats({1, 1, 1, 2});
+    run("conv2d", {buffer<float>({nan, -1}, {1, 1, 1, 2}), buffer<float>({1}, {1, 1, 1, 1})}, out,
+        {{"activation", activation}});
+    const std::vector<float> got = read<float>(out);
+    CHECK(std::isnan(got[0]));
+    CHECK(got[1] == (activation == "none" ? -1.0F : 0.0F));
+  }
+}
+
+}  // namespace dala::test
