@@ -11,6 +11,12 @@ endif
 JOBS := $(shell nproc 2>/dev/null || sysctl -n hw.ncpu 2>/dev/null || echo 1)
 GENERATOR := $(if $(shell command -v ninja),Ninja,Unix Makefiles)
 
+# Where ccache is, the same sources are compiled once: for the native tests, for Mix, and for
+# applications that have this library as a dependency.
+ifneq ($(shell command -v ccache),)
+export CMAKE_CXX_COMPILER_LAUNCHER := ccache
+endif
+
 # Sanitizer of the native tests: asan or tsan. Each has its own build folder.
 SAN ?=
 NATIVE_DIR := _build/native$(addprefix -,$(SAN))

@@ -223,6 +223,8 @@ bool Device::binaries_are_costly() const {
   return info_.platform_name.find("Portable Computing Language") != std::string::npos;
 }
 
+bool Device::runs_only_when_awaited() const { return info_.platform_name == "Oclgrind"; }
+
 // Whether a kernel's writes show up in host memory without any transfer. Drivers differ (a
 // simulator may say it is a CPU and still copy), so it is tried out instead of asked for.
 bool Device::probe_shared_memory() const {

@@ -72,6 +72,9 @@ class Device {
   // Asking for a program's binary makes the driver compile all its kernels anew. PoCL does that,
   // and has a kernel cache of its own.
   bool binaries_are_costly() const;
+  // Commands run only while somebody waits for them, and callbacks may never come. So it is with
+  // the simulator Oclgrind.
+  bool runs_only_when_awaited() const;
 
  private:
   bool probe_shared_memory() const;

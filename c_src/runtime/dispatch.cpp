@@ -232,6 +232,12 @@ void Scheduler::started(const CommandPtr& command, ClEvent finished) {
     finish(command, CL_COMPLETE);
     return;
   }
+  if (device_.runs_only_when_awaited()) {
+    const cl_event event = command->finished.get();
+    const cl_int status = cl().clWaitForEvents(1, &event);
+    finish(command, status == CL_SUCCESS ? CL_COMPLETE : status);
+    return;
+  }
   // From here on the command may end at any time, also inside this call; `commands_` keeps it
   // alive for the callback, which names it by address.
   const cl_int status = cl().clSetEventCallback(command->finished.get(), CL_COMPLETE,

@@ -83,7 +83,7 @@ static inline T op_pow(T base, T exponent) {
 
 static inline T op_abs(T x) {
 #if T_SIGNED
-  return x < 0 ? op_neg(x) : x;
+  return max(x, op_neg(x));
 #else
   return x;
 #endif

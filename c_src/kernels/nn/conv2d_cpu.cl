@@ -17,7 +17,7 @@
 //
 // Per group of channels this is a matrix product: weights times the pixels that each weight meets.
 // A work-group is one item and owns a strip of pixels over a strip of channels. It copies what the
-// windows see into panels of TILE_PIXELS pixels, zeros for the padding, and multiplies tile by tile.
+// windows see into panels of TILE_PIXELS pixels, zeros for padding, and multiplies tile by tile.
 // A few pixels that are left over are computed as dot products, along the sum instead of across
 // pixels, which costs a fraction of a tile.
 //

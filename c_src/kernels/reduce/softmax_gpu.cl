@@ -17,7 +17,8 @@ __kernel void softmax(__global const T *in, __global T *out, const AxisView view
   in += base;
   out += base;
 
-  T own = in[0];
+  // Each item only ever looks at its own elements: out may be in.
+  T own = LOWEST;
   for (long k = item; k < view.axis; k += items) own = combine_max(own, in[k * view.inner]);
   partial[item] = own;
   barrier(CLK_LOCAL_MEM_FENCE);
