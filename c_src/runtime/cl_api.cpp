@@ -5,6 +5,7 @@
 #include <mutex>
 #include <utility>
 
+#include "runtime/cl_serial.hpp"
 #include "runtime/error.hpp"
 
 namespace dala {
@@ -35,7 +36,31 @@ std::string open_library() {
   return "";
 }
 
+ClApi g_unlocked;
+std::recursive_mutex g_serial;
+
+// A function of the same type as the one that the member points to, behind the lock.
+template <auto kMember, typename Function>
+struct Serial;
+template <auto kMember, typename Result, typename... Arguments>
+struct Serial<kMember, Result (*)(Arguments...)> {
+  static Result call(Arguments... arguments) {
+    const std::lock_guard lock(g_serial);
+    return (g_unlocked.*kMember)(arguments...);
+  }
+};
+
 }  // namespace
+
+void serialize_cl() {
+  static std::once_flag once;
+  std::call_once(once, [] {
+    g_unlocked = g_api;
+#define DALA_CL_SERIAL(name) g_api.name = &Serial<&ClApi::name, decltype(g_api.name)>::call;
+    DALA_CL_FUNCTIONS(DALA_CL_SERIAL)
+#undef DALA_CL_SERIAL
+  });
+}
 
 const std::string& load_cl() {
   static const std::string problem = open_library();

@@ -33,13 +33,13 @@ void read_flag(const char* name, bool& flag) {
   flag = value == "1" || value == "true";
 }
 
-bool usable(const std::filesystem::path& folder) {
+}  // namespace
+
+bool make_usable(const std::string& folder) {
   std::error_code error;
   std::filesystem::create_directories(folder, error);
   return access(folder.c_str(), R_OK | W_OK | X_OK) == 0;
 }
-
-}  // namespace
 
 Config with_environment(Config config) {
   const std::string device = environment("DALA_GPU_DEVICE");
@@ -66,13 +66,13 @@ Config with_environment(Config config) {
 }
 
 std::string cache_folder(const Config& config) {
-  if (!config.cache_dir.empty() && usable(config.cache_dir)) return config.cache_dir;
+  if (!config.cache_dir.empty() && make_usable(config.cache_dir)) return config.cache_dir;
   const std::string xdg = environment("XDG_CACHE_HOME");
-  if (!xdg.empty() && usable(xdg + "/dala_gpu")) return xdg + "/dala_gpu";
+  if (!xdg.empty() && make_usable(xdg + "/dala_gpu")) return xdg + "/dala_gpu";
   const std::string home = environment("HOME");
-  if (!home.empty() && usable(home + "/.cache/dala_gpu")) return home + "/.cache/dala_gpu";
+  if (!home.empty() && make_usable(home + "/.cache/dala_gpu")) return home + "/.cache/dala_gpu";
   const std::string fallback = text("/tmp/dala_gpu-", getuid());
-  usable(fallback);
+  make_usable(fallback);
   return fallback;
 }
 

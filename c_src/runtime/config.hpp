@@ -19,6 +19,9 @@ struct Config {
 // Applies the environment variables; a value that makes no sense is an `invalid_param` error.
 Config with_environment(Config config);
 
+// Creates the folder where it is missing; whether it can be read and written then.
+bool make_usable(const std::string& folder);
+
 // The folder for compiled kernels, created; falls back to a folder under /tmp when the user's
 // cache cannot be written.
 std::string cache_folder(const Config& config);

@@ -7,6 +7,7 @@
 #include <map>
 #include <mutex>
 
+#include "runtime/cl_serial.hpp"
 #include "runtime/error.hpp"
 #include "runtime/thread_placement.hpp"
 
@@ -200,6 +201,9 @@ Device::Device(const Choice& choice, const Config& config) : info_(choice.info),
   class_ = info_.type == "cpu" ? DeviceClass::cpu : DeviceClass::gpu;
   if (config.device_class == "cpu") class_ = DeviceClass::cpu;
   if (config.device_class == "gpu") class_ = DeviceClass::gpu;
+
+  // The simulator's memory is not made for several threads either.
+  if (runs_only_when_awaited()) serialize_cl();
 
   cl_int status = CL_SUCCESS;
   context_ = ClContext(cl().clCreateContext(nullptr, 1, &info_.id, nullptr, nullptr, &status));
