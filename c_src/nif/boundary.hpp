@@ -88,6 +88,20 @@ class Message {
   bool has_ref_ = false;
 };
 
+// Runs the body of a job and sends how it ended: `{ref, :ok | {:error, e}}`.
+template <typename Body>
+void answer(Message& message, Body body) {
+  try {
+    body();
+    message.send_result(0, nullptr);
+  } catch (const Error& problem) {
+    message.send_result(0, &problem);
+  } catch (const std::exception& problem) {
+    const Error unexpected(Reason::device_error, problem.what());
+    message.send_result(0, &unexpected);
+  }
+}
+
 ErlNifPid self(ErlNifEnv* env);
 
 }  // namespace dala::nif

@@ -92,15 +92,7 @@ Term register_on_worker(ErlNifEnv* env, const std::string& name, ERL_NIF_TERM re
   // The job holds no reference to the engine, which waits for its jobs before it goes.
   Engine* target = current.get();
   current->runtime().worker().post([target, message, make = std::move(make)] {
-    try {
-      target->registry().add(make(*target));
-      message->send_result(0, nullptr);
-    } catch (const Error& problem) {
-      message->send_result(0, &problem);
-    } catch (const std::exception& problem) {
-      const Error unexpected(Reason::device_error, problem.what());
-      message->send_result(0, &unexpected);
-    }
+    answer(*message, [&] { target->registry().add(make(*target)); });
   });
   return atom(env, "ok");
 }

@@ -72,17 +72,8 @@ Term runtime_start(ErlNifEnv* env, Term config_term, Term ref) {
   return guarded(env, [&] {
     const Config config = decode_config(env, config_term);
     auto message = Message::reply(self(env), ref);
-    Instance::get().post([config, message] {
-      try {
-        Instance::get().start(config);
-        message->send_result(0, nullptr);
-      } catch (const Error& problem) {
-        message->send_result(0, &problem);
-      } catch (const std::exception& problem) {
-        const Error error(Reason::device_error, problem.what());
-        message->send_result(0, &error);
-      }
-    });
+    Instance::get().post(
+        [config, message] { answer(*message, [&] { Instance::get().start(config); }); });
     return atom(env, "ok");
   });
 }

@@ -18,7 +18,7 @@ Term warm_up(ErlNifEnv* env, Term dtype_terms, Term ref) {
     const auto last = Message::reply(caller, ref);
     // Every message has its own environment; this one lends its copy of the reference.
     Instance::get().post([current, dtypes, caller, last] {
-      try {
+      answer(*last, [&] {
         dala::warm_up(*current, dtypes, [&](const WarmUpStep& step) {
           const auto message = Message::reply(caller, last->ref());
           ErlNifEnv* own = message->env();
@@ -26,13 +26,7 @@ Term warm_up(ErlNifEnv* env, Term dtype_terms, Term ref) {
                                     unsigned_integer(own, step.total), string(own, step.kernel),
                                     atom(own, to_string(step.dtype))}));
         });
-        last->send_result(0, nullptr);
-      } catch (const Error& problem) {
-        last->send_result(0, &problem);
-      } catch (const std::exception& problem) {
-        const Error unexpected(Reason::device_error, problem.what());
-        last->send_result(0, &unexpected);
-      }
+      });
     });
     return atom(env, "ok");
   });

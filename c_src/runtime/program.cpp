@@ -136,13 +136,9 @@ ClKernel Program::create_kernel(const std::string& entry) const {
 void Program::save() {
   const std::lock_guard lock(mutex_);
   if (!ready() || saved_) return;
-  // A twin, since a driver may keep a program locked while it makes the binary, and then nobody
+  // A twin, since a driver that takes long may keep the program locked meanwhile, and then nobody
   // could use this one.
-  if (device_.binaries_are_costly()) {
-    write_binary(compile());
-  } else {
-    write_binary(program_);
-  }
+  write_binary(compile());
 }
 
 void Program::write_binary(const ClProgram& program) {
