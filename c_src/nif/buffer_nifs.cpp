@@ -35,6 +35,15 @@ Pinned pin(ERL_NIF_TERM term) {
   return {std::move(owner), binary.data};
 }
 
+// The binary, which must have the type's size.
+ErlNifBinary sized_binary(ErlNifEnv* env, ERL_NIF_TERM data, const TensorType& type) {
+  const auto binary = fine::decode<ErlNifBinary>(env, data);
+  if (binary.size == type.bytes()) return binary;
+  throw Error(Reason::shape_mismatch,
+              text("shape ", to_string(type.shape), " of ", to_string(type.dtype), " has ",
+                   type.bytes(), " bytes, the binary has ", binary.size));
+}
+
 }  // namespace
 
 Term buffer_from_list(ErlNifEnv* env, Term values, Term shape, Term dtype) {
@@ -55,12 +64,7 @@ FINE_NIF(buffer_from_list_dirty, ERL_NIF_DIRTY_JOB_CPU_BOUND);
 Term buffer_from_binary(ErlNifEnv* env, Term data, Term shape, Term dtype) {
   return guarded(env, [&] {
     const TensorType type = decode_type(env, shape, dtype);
-    const auto binary = fine::decode<ErlNifBinary>(env, data);
-    if (binary.size != type.bytes()) {
-      throw Error(Reason::shape_mismatch,
-                  text("shape ", to_string(type.shape), " of ", to_string(type.dtype), " has ",
-                       type.bytes(), " bytes, the binary has ", binary.size));
-    }
+    sized_binary(env, data, type);
     const auto current = engine();
     Pinned pinned = pin(data);
     return new_buffer(env,
@@ -68,6 +72,18 @@ Term buffer_from_binary(ErlNifEnv* env, Term data, Term shape, Term dtype) {
   });
 }
 FINE_NIF(buffer_from_binary, 0);
+
+Term buffer_write(ErlNifEnv* env, Term ref, Term data) {
+  return guarded(env, [&] {
+    const BufferPtr buffer = decode_buffer(env, ref, "the buffer");
+    sized_binary(env, data, buffer->type());
+    const auto current = engine();
+    Pinned pinned = pin(data);
+    current->runtime().write(buffer, pinned.data, std::move(pinned.owner));
+    return atom(env, "ok");
+  });
+}
+FINE_NIF(buffer_write, 0);
 
 Term buffer_zeros(ErlNifEnv* env, Term shape, Term dtype) {
   return guarded(env, [&] {

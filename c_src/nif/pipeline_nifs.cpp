@@ -126,8 +126,10 @@ Term pipeline_stages(ErlNifEnv* env, fine::ResourcePtr<PipelineResource> pipelin
 }
 FINE_NIF(pipeline_stages, 0);
 
-// All stages go to the device as one command; the caller gets `{ref, :ok | {:error, e}}`.
-Term pipeline_run(ErlNifEnv* env, fine::ResourcePtr<PipelineResource> pipeline, Term ref) {
+// All stages go to the device as one command; the caller gets `{ref, :ok | {:error, e}}`. What they
+// did is counted in `profile`, unless that is nil.
+Term pipeline_run(ErlNifEnv* env, fine::ResourcePtr<PipelineResource> pipeline, Term ref,
+                  std::optional<fine::ResourcePtr<ProfileResource>> profile) {
   return guarded(env, [&] {
     const auto current = engine();
     Scheduler& scheduler = current->runtime().scheduler();
@@ -140,7 +142,9 @@ Term pipeline_run(ErlNifEnv* env, fine::ResourcePtr<PipelineResource> pipeline, 
       message->send_result(command, problem);
     };
     try {
-      return ok(env, unsigned_integer(env, scheduler.submit(stages, client(env), tell)));
+      return ok(env,
+                unsigned_integer(env, scheduler.submit(stages, client(env), tell,
+                                                       profile ? (*profile)->profile : nullptr)));
     } catch (const Error& problem) {
       // A buffer that was there when the stages were bound.
       if (problem.reason == Reason::freed) throw in_stage(problem, 0);

@@ -1,4 +1,4 @@
-// Profiles: started, and read once they are over.
+// Profiles: of everything the device does, or of the commands that name one; read at any time.
 #include "nif/resources.hpp"
 
 namespace dala::nif {
@@ -11,10 +11,15 @@ Term profile_start(ErlNifEnv* env) {
 }
 FINE_NIF(profile_start, 0);
 
-// What the device did since; the profile ends with this.
-Term profile_stop(ErlNifEnv* env, fine::ResourcePtr<ProfileResource> resource) {
+// One that counts only commands which were submitted with it.
+Term profile_new(ErlNifEnv* env) {
+  return fine::encode(env, fine::make_resource<ProfileResource>(std::make_shared<Profile>()));
+}
+FINE_NIF(profile_new, 0);
+
+Term profile_read(ErlNifEnv* env, fine::ResourcePtr<ProfileResource> resource) {
   return guarded(env, [&] {
-    const std::shared_ptr<Profile> profile = std::exchange(resource->profile, nullptr);
+    const std::shared_ptr<Profile> profile = resource->profile;
     if (profile == nullptr) throw Error(Reason::freed, "the profile is over");
     std::vector<Term> items;
     for (const auto& [name, kernel] : profile->kernels()) {
@@ -27,6 +32,14 @@ Term profile_stop(ErlNifEnv* env, fine::ResourcePtr<ProfileResource> resource) {
     }
     return ok(env, list(env, items));
   });
+}
+FINE_NIF(profile_read, 0);
+
+// What the device did since; the profile ends with this.
+Term profile_stop(ErlNifEnv* env, fine::ResourcePtr<ProfileResource> resource) {
+  const Term result = profile_read(env, resource);
+  resource->profile = nullptr;
+  return result;
 }
 FINE_NIF(profile_stop, 0);
 

@@ -17,6 +17,7 @@
 
 namespace dala {
 
+class Profile;
 class Scheduler;
 
 using CommandId = uint64_t;
@@ -73,6 +74,7 @@ struct Command {
   std::vector<BoundStage> parts;
   bool calls = false;  // has a CallStep: reaches the device from a worker thread
   std::vector<std::pair<Token, Listener>> listeners;
+  std::shared_ptr<Profile> profile;  // that counts this command alone; may be null
 
   int unmet = 0;                                       // why it is still waiting
   std::vector<std::shared_ptr<Command>> dependencies;  // that were not done at submission

@@ -148,9 +148,9 @@ void Scheduler::learn_from(const Command& command) {
   program->learn(took, work);
 }
 
-bool Scheduler::profiling() {
+bool Scheduler::profiling(const Command& command) {
   std::erase_if(profiles_, [](const auto& watcher) { return watcher.expired(); });
-  return !profiles_.empty();
+  return !profiles_.empty() || command.profile != nullptr;
 }
 
 void Scheduler::dispatch() {
@@ -181,7 +181,8 @@ std::vector<cl_event> Scheduler::pending_events(const Command& command) const {
 
 void Scheduler::start(const CommandPtr& command) {
   try {
-    started(command, enqueuer_.enqueue(command->parts, pending_events(*command), profiling()));
+    started(command,
+            enqueuer_.enqueue(command->parts, pending_events(*command), profiling(*command)));
   } catch (const Error& error) {
     give_up(command, error);
   } catch (const std::exception& error) {
@@ -198,7 +199,7 @@ void Scheduler::call_on_worker(const CommandPtr& command) {
     cl().clRetainEvent(event);
     events->emplace_back(event);
   }
-  worker_.post([this, command, events, keep_events = profiling()] {
+  worker_.post([this, command, events, keep_events = profiling(*command)] {
     std::vector<cl_event> wait_for;
     for (const ClEvent& event : *events) wait_for.push_back(event.get());
     ClEvent finished;
@@ -283,7 +284,7 @@ void Scheduler::give_up(const CommandPtr& command, Error error) {
   command->parts = std::move(copies);
   ClEvent finished;
   try {
-    finished = enqueuer_.enqueue(command->parts, pending_events(*command), profiling());
+    finished = enqueuer_.enqueue(command->parts, pending_events(*command), profiling(*command));
   } catch (const std::exception&) {
     // The device refuses even that; the command's error tells.
   }
@@ -292,11 +293,12 @@ void Scheduler::give_up(const CommandPtr& command, Error error) {
 
 void Scheduler::finish(const CommandPtr& command, cl_int status) {
   if (status == CL_COMPLETE && !command->error && command->finished) learn_from(*command);
-  for (const auto& watcher : profiles_) {
-    if (const auto profile = watcher.lock()) {
-      for (const BoundStage& part : command->parts) profile->add(part);
-    }
-  }
+  const auto count_in = [&command](Profile* profile) {
+    if (profile == nullptr) return;
+    for (const BoundStage& part : command->parts) profile->add(part);
+  };
+  for (const auto& watcher : profiles_) count_in(watcher.lock().get());
+  count_in(std::exchange(command->profile, nullptr).get());
   if (status < 0 && !command->error) {
     command->error = Error(
         Reason::device_error,

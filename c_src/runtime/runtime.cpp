@@ -61,21 +61,23 @@ BufferPtr Runtime::zeros(const TensorType& type) {
   return buffer;
 }
 
-BufferPtr Runtime::from_host(const TensorType& type, const void* data,
-                             std::shared_ptr<void> owner) {
+StoragePtr Runtime::at_once(const TensorType& type, const void* data,
+                            std::shared_ptr<void>& owner) {
   const size_t bytes = type.bytes();
   const bool shares = device_.shares_host_memory();
   const bool aligned = reinterpret_cast<uintptr_t>(data) % size_of(type.dtype) == 0;
   if (shares && aligned && owner != nullptr && bytes >= kBorrowFrom) {
-    return std::make_shared<Buffer>(type, memory_->borrow(data, bytes, std::move(owner)));
+    return memory_->borrow(data, bytes, std::move(owner));
   }
+  if (bytes == 0) return memory_->allocate(0);
+  if (!shares || (owner != nullptr && bytes > kSmall)) return nullptr;
   StoragePtr storage = memory_->allocate(bytes);
-  auto buffer = std::make_shared<Buffer>(type, storage);
-  if (bytes == 0) return buffer;
-  if (shares && (owner == nullptr || bytes <= kSmall)) {
-    std::memcpy(storage->host(), data, bytes);
-    return buffer;
-  }
+  std::memcpy(storage->host(), data, bytes);
+  return storage;
+}
+
+void Runtime::upload(const BufferPtr& buffer, const void* data, std::shared_ptr<void> owner) {
+  const size_t bytes = buffer->type().bytes();
   if (owner == nullptr) {
     auto copy = std::make_shared<std::vector<std::byte>>(bytes);
     std::memcpy(copy->data(), data, bytes);
@@ -85,7 +87,25 @@ BufferPtr Runtime::from_host(const TensorType& type, const void* data,
   HostCopyStep write{HostCopyStep::Direction::to_device, output(), const_cast<void*>(data), bytes,
                      std::move(owner)};
   scheduler_.submit({Stage{single_step(std::move(write), bytes), {}, buffer}}, nullptr, nullptr);
+}
+
+BufferPtr Runtime::from_host(const TensorType& type, const void* data,
+                             std::shared_ptr<void> owner) {
+  if (StoragePtr storage = at_once(type, data, owner)) {
+    return std::make_shared<Buffer>(type, std::move(storage));
+  }
+  auto buffer = std::make_shared<Buffer>(type, memory_->allocate(type.bytes()));
+  upload(buffer, data, std::move(owner));
   return buffer;
+}
+
+void Runtime::write(const BufferPtr& buffer, const void* data, std::shared_ptr<void> owner) {
+  if (!scheduler_.valid(*buffer)) throw Error(Reason::freed, "the buffer has been freed");
+  if (StoragePtr storage = at_once(buffer->type(), data, owner)) {
+    scheduler_.replace(*buffer, std::move(storage));
+  } else {
+    upload(buffer, data, std::move(owner));
+  }
 }
 
 Runtime::Read Runtime::read(const BufferPtr& buffer, std::shared_ptr<Client> client) {

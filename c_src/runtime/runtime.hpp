@@ -45,6 +45,10 @@ class Runtime {
   // where the device can do that. `type.bytes()` bytes.
   BufferPtr from_host(const TensorType& type, const void* data, std::shared_ptr<void> owner);
 
+  // Gives a buffer new content, in the same way and without an effect on commands submitted
+  // before. Throws `freed`.
+  void write(const BufferPtr& buffer, const void* data, std::shared_ptr<void> owner);
+
   // The bytes of a buffer as they are after everything submitted so far. The readback is good to
   // use once `pending`, if any, has finished.
   struct Read {
@@ -58,6 +62,11 @@ class Runtime {
   std::vector<std::byte> read_now(const BufferPtr& buffer);
 
  private:
+  // Memory that holds these bytes already; null where the device has to be asked to copy them.
+  StoragePtr at_once(const TensorType& type, const void* data, std::shared_ptr<void>& owner);
+  // Copies bytes from the host into a buffer, as a command.
+  void upload(const BufferPtr& buffer, const void* data, std::shared_ptr<void> owner);
+
   const Config config_;
   Device device_;
   std::shared_ptr<MemoryPool> memory_;

@@ -52,11 +52,12 @@ bool Scheduler::idle() {
 }
 
 CommandId Scheduler::submit(const std::vector<Stage>& stages, std::shared_ptr<Client> client,
-                            Listener listener) {
+                            Listener listener, std::shared_ptr<Profile> profile) {
   Lock lock(*this);
   if (stopping_) throw Error(Reason::no_device, "the library is being unloaded");
   auto command = std::make_shared<Command>(*this, next_id_);
   command->client = std::move(client);
+  command->profile = std::move(profile);
   settle(*command, stages);  // throws; nothing has changed by then
   ++next_id_;
   if (listener) command->listeners.emplace_back(Token{0}, std::move(listener));
@@ -132,6 +133,13 @@ bool Scheduler::valid(const Buffer& buffer) {
 void Scheduler::free(Buffer& buffer) {
   Lock lock(*this);
   buffer.detach();
+}
+
+void Scheduler::replace(Buffer& buffer, StoragePtr storage) {
+  Lock lock(*this);
+  if (buffer.storage_ == nullptr) throw freed_error("the buffer");
+  buffer.detach();
+  buffer.storage_ = std::move(storage);
 }
 
 std::pair<StoragePtr, std::optional<CommandId>> Scheduler::share(const Buffer& buffer) {

@@ -40,9 +40,9 @@ class Scheduler {
   void stop();
 
   // Takes the stages as one command: hazards are entered, outputs get their memory. Throws
-  // `freed` or `out_of_memory` before anything has changed.
+  // `freed` or `out_of_memory` before anything has changed. A `profile` counts what it did.
   CommandId submit(const std::vector<Stage>& stages, std::shared_ptr<Client> client,
-                   Listener listener);
+                   Listener listener, std::shared_ptr<Profile> profile = nullptr);
   // An id whose outcome is that error.
   CommandId submit_failure(Error error, const Listener& listener);
 
@@ -61,6 +61,9 @@ class Scheduler {
   // Buffers, as seen after everything submitted so far.
   bool valid(const Buffer& buffer);
   void free(Buffer& buffer);  // twice is fine
+  // Puts other memory, of the same size, under the buffer. Commands submitted before keep what
+  // they were given. Throws `freed`.
+  void replace(Buffer& buffer, StoragePtr storage);
   // The buffer's storage, marked as exported, and its pending writer. Throws `freed`.
   std::pair<StoragePtr, std::optional<CommandId>> share(const Buffer& buffer);
 
@@ -87,7 +90,7 @@ class Scheduler {
   void enter_hazards(const CommandPtr& command);
   void prepare(const CommandPtr& command);
   void met(const CommandPtr& command);
-  bool profiling();
+  bool profiling(const Command& command);
   void dispatch();
   CommandPtr next_ready();
   void line_up(uint64_t key, Command& first);

@@ -162,6 +162,37 @@ TEST_CASE("a read that waits for a command shows its result, not that of a later
   CHECK(read<int32_t>(b)[0] == 0);
 }
 
+TEST_CASE("new content does not reach commands submitted before") {
+  const std::vector<int32_t> ones(100'000, 1);
+  auto owner = std::make_shared<std::vector<int32_t>>(ones.size(), 5);
+  auto from = buffer(ones);
+  auto to = buffer(std::vector<int32_t>(ones.size()));
+  slow(from, to, test::slow_rounds(1'000));
+  submit("elementwise_add", {from, from}, to);
+  engine().runtime().write(from, owner->data(), owner);
+  CHECK(read<int32_t>(to) == std::vector<int32_t>(ones.size(), 2));
+  CHECK(read<int32_t>(from) == *owner);
+
+  scheduler().free(*from);
+  CHECK(test::failure([&] { engine().runtime().write(from, owner->data(), owner); }) ==
+        "freed: the buffer has been freed");
+}
+
+TEST_CASE("a profile of its own counts one command and no other") {
+  auto a = buffer<int32_t>({1, 2, 3});
+  const auto profile = std::make_shared<Profile>();
+  const CommandId id = scheduler().submit(
+      {engine().stage("elementwise_add", {a, a}, a, {}), engine().stage("relu", {a}, a, {})},
+      nullptr, nullptr, profile);
+  submit("elementwise_add", {a, a}, a);
+  engine().runtime().wait(id);
+  CHECK(read<int32_t>(a) == std::vector<int32_t>{4, 8, 12});
+  const auto kernels = profile->kernels();
+  REQUIRE(kernels.size() == 2);
+  CHECK(kernels.at("elementwise_add").count == 1);
+  CHECK(kernels.at("relu").count == 1);
+}
+
 TEST_CASE("memory handed over to a reader no longer counts") {
   const uint64_t start = in_use();
   auto x = buffer(std::vector<int32_t>(100'000, 5));

@@ -211,6 +211,20 @@ defmodule Dala.Gpu.Compute do
   defdelegate buffer_zeros(shape, dtype), to: Buffer, as: :zeros
 
   @doc """
+  Gives a buffer new content; see `Dala.Gpu.Compute.Buffer.write/2`.
+
+  ## Example
+
+      iex> buffer = Dala.Gpu.Compute.buffer_zeros({3}, :u8)
+      iex> Dala.Gpu.Compute.write(buffer, <<1, 2, 3>>)
+      :ok
+      iex> Dala.Gpu.Compute.read(buffer)
+      <<1, 2, 3>>
+  """
+  @spec write(Buffer.t(), binary()) :: :ok
+  defdelegate write(buffer, binary), to: Buffer
+
+  @doc """
   Gives the shape of a buffer as a tuple.
 
   ## Example

@@ -21,6 +21,7 @@ defmodule Dala.Gpu.ComputeTest do
           buffer: 3,
           buffer_from_binary: 3,
           buffer_zeros: 2,
+          write: 2,
           shape: 1,
           dtype: 1,
           size: 1,

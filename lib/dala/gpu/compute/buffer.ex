@@ -107,6 +107,29 @@ defmodule Dala.Gpu.Compute.Buffer do
   end
 
   @doc """
+  Gives a buffer new content, without a copy where the device allows that.
+
+  What was submitted before still sees the old content. A binary of the wrong size, or a buffer that
+  has been freed, raises `Dala.Gpu.Compute.Error`.
+
+  ## Example
+
+      iex> buffer = Dala.Gpu.Compute.Buffer.zeros({3}, :u8)
+      iex> Dala.Gpu.Compute.Buffer.write(buffer, <<1, 2, 3>>)
+      :ok
+      iex> Dala.Gpu.Compute.Buffer.read_list(buffer)
+      [1, 2, 3]
+  """
+  @spec write(t() | reference(), binary()) :: :ok
+  def write(buffer, binary) when is_binary(binary) do
+    with {:error, error} <- Native.buffer_write(ref!(buffer), binary), do: raise(error)
+  end
+
+  def write(_buffer, other) do
+    raise ArgumentError, "expected the elements as a binary, got: #{inspect(other)}"
+  end
+
+  @doc """
   Reads the bytes of a buffer, after everything that was submitted on it.
 
   Only the calling process waits. The binary never changes, whatever runs later. Raises

@@ -98,6 +98,9 @@ defmodule Dala.Gpu.Compute.Native do
   @spec buffer_from_binary(binary(), dims(), dtype()) :: {:ok, reference()} | failure()
   def buffer_from_binary(_binary, _shape, _dtype), do: missing()
 
+  @spec buffer_write(reference(), binary()) :: result()
+  def buffer_write(_buffer, _binary), do: missing()
+
   @spec buffer_zeros(dims(), dtype()) :: {:ok, reference()} | failure()
   def buffer_zeros(_shape, _dtype), do: missing()
 
@@ -154,6 +157,13 @@ defmodule Dala.Gpu.Compute.Native do
   @spec profile_start() :: {:ok, reference()} | failure()
   def profile_start, do: missing()
 
+  # Counts only what is submitted with it.
+  @spec profile_new() :: reference()
+  def profile_new, do: missing()
+
+  @spec profile_read(reference()) :: {:ok, [map()]} | failure()
+  def profile_read(_profile), do: missing()
+
   @spec profile_stop(reference()) :: {:ok, [map()]} | failure()
   def profile_stop(_profile), do: missing()
 
@@ -168,8 +178,8 @@ defmodule Dala.Gpu.Compute.Native do
   @spec pipeline_stages(reference()) :: {:ok, [map()]} | failure()
   def pipeline_stages(_pipeline), do: missing()
 
-  @spec pipeline_run(reference(), reference()) :: started()
-  def pipeline_run(_pipeline, _ref), do: missing()
+  @spec pipeline_run(reference(), reference(), reference() | nil) :: started()
+  def pipeline_run(_pipeline, _ref, _profile), do: missing()
 
   @spec pipeline_free(reference()) :: :ok
   def pipeline_free(_pipeline), do: missing()

@@ -111,7 +111,7 @@ defmodule Dala.Gpu.Compute.Pipeline do
   """
   @spec run(t()) :: :ok | {:error, Error.t()}
   def run(%__MODULE__{ref: pipeline}) do
-    with :ok <- Runtime.ensure(), do: Command.run(&Native.pipeline_run(pipeline, &1))
+    with :ok <- Runtime.ensure(), do: Command.run(&Native.pipeline_run(pipeline, &1, nil))
   end
 
   @doc """

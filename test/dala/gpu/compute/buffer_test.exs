@@ -289,6 +289,64 @@ defmodule Dala.Gpu.Compute.BufferTest do
     end
   end
 
+  describe "write" do
+    test "gives new content, also to a large buffer" do
+      for bytes <- [0, 1, 100, 5_000, 1_000_000] do
+        buffer = Buffer.zeros({bytes}, :u8)
+        data = :crypto.strong_rand_bytes(bytes)
+        assert Buffer.write(buffer, data) == :ok
+        assert Buffer.read(buffer) == data
+      end
+    end
+
+    test "leaves what was read before, and what was submitted before, as it was" do
+      bytes = 400_000
+      buffer = Buffer.from_binary(:binary.copy(<<1>>, bytes), {bytes}, :u8)
+      sum = Buffer.zeros({bytes}, :u8)
+      before = Buffer.read(buffer)
+
+      ids =
+        for _ <- 1..20 do
+          Compute.submit(%{
+            op: :run_kernel,
+            kernel: :elementwise_add,
+            inputs: [buffer, sum],
+            output: sum
+          })
+        end
+
+      Buffer.write(buffer, :binary.copy(<<100>>, bytes))
+      for id <- ids, do: assert(Compute.wait(id) == :ok)
+      assert Buffer.read(sum) == :binary.copy(<<20>>, bytes)
+      assert before == :binary.copy(<<1>>, bytes)
+    end
+
+    test "does not change the binary when a kernel writes to the buffer" do
+      data = :binary.copy(<<7>>, 100_000)
+      buffer = Buffer.zeros({100_000}, :u8)
+      Buffer.write(buffer, data)
+      assert Compute.scale(buffer, 2, buffer) == :ok
+      assert Buffer.read(buffer) == :binary.copy(<<14>>, 100_000)
+      assert data == :binary.copy(<<7>>, 100_000)
+    end
+
+    test "says what is wrong" do
+      buffer = Buffer.zeros({2, 3}, :f32)
+
+      error = assert_raise Error, fn -> Buffer.write(buffer, <<1, 2, 3>>) end
+      assert error.reason == :shape_mismatch
+      assert error.message == "shape {2, 3} of f32 has 24 bytes, the binary has 3"
+
+      Buffer.free(buffer)
+      error = assert_raise Error, fn -> Buffer.write(buffer, <<0::size(24)-unit(8)>>) end
+      assert error.reason == :freed
+
+      assert_raise ArgumentError, ~r/expected the elements as a binary/, fn ->
+        Buffer.write(buffer, [1])
+      end
+    end
+  end
+
   describe "reading" do
     test "waits for what was submitted on the buffer" do
       rounds = rounds_per_ms()
