@@ -122,4 +122,16 @@ Term memory_info(ErlNifEnv* env) {
 }
 FINE_NIF(memory_info, 0);
 
+Term counters(ErlNifEnv* env) {
+  return guarded(env, [&] {
+    const Counters counters = engine()->runtime().counters();
+    return ok(env, map(env, {{"allocations", unsigned_integer(env, counters.allocations)},
+                             {"compiled", unsigned_integer(env, counters.compiled)},
+                             {"reads", unsigned_integer(env, counters.reads)},
+                             {"bytes_in", unsigned_integer(env, counters.bytes_in)},
+                             {"bytes_out", unsigned_integer(env, counters.bytes_out)}}));
+  });
+}
+FINE_NIF(counters, 0);
+
 }  // namespace dala::nif

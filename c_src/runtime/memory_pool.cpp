@@ -119,6 +119,10 @@ void MemoryPool::unreserve(size_t bytes) noexcept {
 Block MemoryPool::create_block(size_t capacity) {
   Block block;
   block.capacity = capacity;
+  {
+    const std::lock_guard lock(mutex_);
+    ++info_.allocations;
+  }
   cl_mem_flags flags = CL_MEM_READ_WRITE;
   if (device_.shares_host_memory()) {
     if (capacity >= kCautiousFrom) {

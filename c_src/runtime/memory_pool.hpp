@@ -19,10 +19,11 @@ namespace dala {
 class Device;
 
 struct MemoryInfo {
-  uint64_t in_use = 0;  // bytes of live buffers and scratch
-  uint64_t peak = 0;    // the most that `in_use` has been
-  uint64_t pooled = 0;  // bytes kept for reuse
-  uint64_t limit = 0;   // what in_use may reach
+  uint64_t in_use = 0;       // bytes of live buffers and scratch
+  uint64_t peak = 0;         // the most that `in_use` has been
+  uint64_t pooled = 0;       // bytes kept for reuse
+  uint64_t limit = 0;        // what in_use may reach
+  uint64_t allocations = 0;  // how often the driver or system was asked for memory
 };
 
 class MemoryPool : public std::enable_shared_from_this<MemoryPool> {

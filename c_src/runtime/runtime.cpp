@@ -73,11 +73,13 @@ StoragePtr Runtime::at_once(const TensorType& type, const void* data,
   if (!shares || (owner != nullptr && bytes > kSmall)) return nullptr;
   StoragePtr storage = memory_->allocate(bytes);
   std::memcpy(storage->host(), data, bytes);
+  bytes_in_ += bytes;
   return storage;
 }
 
 void Runtime::upload(const BufferPtr& buffer, const void* data, std::shared_ptr<void> owner) {
   const size_t bytes = buffer->type().bytes();
+  bytes_in_ += bytes;
   if (owner == nullptr) {
     auto copy = std::make_shared<std::vector<std::byte>>(bytes);
     std::memcpy(copy->data(), data, bytes);
@@ -109,6 +111,7 @@ void Runtime::write(const BufferPtr& buffer, const void* data, std::shared_ptr<v
 }
 
 Runtime::Read Runtime::read(const BufferPtr& buffer, std::shared_ptr<Client> client) {
+  ++reads_;
   if (device_.shares_host_memory()) {
     auto [storage, writer] = scheduler_.share(*buffer);
     return {std::make_shared<Readback>(std::move(storage)), writer};
@@ -124,10 +127,15 @@ Runtime::Read Runtime::read(const BufferPtr& buffer, std::shared_ptr<Client> cli
     throw Error(Reason::out_of_memory, text("the system has no room for ", bytes, " bytes"));
   }
   auto readback = std::make_shared<Readback>(host.data, bytes, capacity);
+  bytes_out_ += bytes;
   HostCopyStep step{HostCopyStep::Direction::to_host, input(0), readback->data(), bytes, readback};
   const CommandId id = scheduler_.submit(
       {Stage{single_step(std::move(step), bytes), {buffer}, nullptr}}, std::move(client), nullptr);
   return {readback, id};
+}
+
+Counters Runtime::counters() const {
+  return {memory_->info().allocations, programs_.compiled(), reads_, bytes_in_, bytes_out_};
 }
 
 void Runtime::wait(CommandId id) {

@@ -2,6 +2,7 @@
 // Erlang; native tests use it directly.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <memory>
 #include <span>
@@ -18,6 +19,15 @@
 #include "runtime/worker.hpp"
 
 namespace dala {
+
+// What was done since the start, for those who want to see that something is not done again.
+struct Counters {
+  uint64_t allocations = 0;  // of memory that the pool did not have
+  uint64_t compiled = 0;     // programs, from source
+  uint64_t reads = 0;        // of buffers by the host
+  uint64_t bytes_in = 0;     // copied from the host
+  uint64_t bytes_out = 0;    // copied to the host
+};
 
 class Runtime {
  public:
@@ -57,6 +67,8 @@ class Runtime {
   };
   Read read(const BufferPtr& buffer, std::shared_ptr<Client> client);
 
+  Counters counters() const;
+
   // Blocking forms, for tests and native callers.
   void wait(CommandId id);  // throws the command's error
   std::vector<std::byte> read_now(const BufferPtr& buffer);
@@ -73,6 +85,9 @@ class Runtime {
   ProgramCache programs_;
   Worker worker_;
   Scheduler scheduler_;
+  std::atomic<uint64_t> reads_{0};
+  std::atomic<uint64_t> bytes_in_{0};
+  std::atomic<uint64_t> bytes_out_{0};
 };
 
 }  // namespace dala

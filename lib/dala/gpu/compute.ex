@@ -134,6 +134,21 @@ defmodule Dala.Gpu.Compute do
   defdelegate memory_info, to: Device, as: :memory
 
   @doc """
+  Counts what the library has done so far, such as allocations and copies; see
+  `Dala.Gpu.Compute.Device.counters/0`.
+
+  ## Example
+
+      iex> buffer = Dala.Gpu.Compute.buffer_zeros({3}, :f32)
+      iex> %{reads: reads} = Dala.Gpu.Compute.counters()
+      iex> Dala.Gpu.Compute.read(buffer)
+      iex> Dala.Gpu.Compute.counters().reads > reads
+      true
+  """
+  @spec counters() :: Device.counters()
+  defdelegate counters, to: Device
+
+  @doc """
   Describes every kernel: its inputs, element types and parameters, and the output it needs.
 
   ## Example

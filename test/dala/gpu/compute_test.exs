@@ -16,6 +16,7 @@ defmodule Dala.Gpu.ComputeTest do
           version: 0,
           doctor: 0,
           memory_info: 0,
+          counters: 0,
           kernels: 0,
           buffer: 2,
           buffer: 3,

@@ -54,6 +54,14 @@ defmodule Dala.Gpu.Compute.Device do
           limit: non_neg_integer()
         }
 
+  @type counters :: %{
+          allocations: non_neg_integer(),
+          compiled: non_neg_integer(),
+          reads: non_neg_integer(),
+          bytes_in: non_neg_integer(),
+          bytes_out: non_neg_integer()
+        }
+
   @doc """
   Describes the chosen device; raises `Dala.Gpu.Compute.Error` when there is none.
 
@@ -119,6 +127,23 @@ defmodule Dala.Gpu.Compute.Device do
   """
   @spec gpu?() :: boolean()
   def gpu?, do: available?() and info().gpu
+
+  @doc """
+  Counts what the library has done so far: `:allocations` of memory that was not in the pool,
+  programs `:compiled` from source, `:reads` of buffers, and the bytes that were copied from
+  (`:bytes_in`) and to the host (`:bytes_out`). Where memory is shared, most reads copy nothing.
+
+  ## Example
+
+      iex> %{allocations: before} = Dala.Gpu.Compute.Device.counters()
+      iex> is_integer(before)
+      true
+  """
+  @spec counters() :: counters()
+  def counters do
+    Runtime.ensure!()
+    Error.value!(Native.counters())
+  end
 
   @doc """
   Gives the memory of the device in bytes: in use, the peak of that, kept for reuse, and the limit.

@@ -84,6 +84,9 @@ defmodule Dala.Gpu.Compute.Native do
   @spec survey(reference()) :: result()
   def survey(_ref), do: missing()
 
+  @spec counters() :: {:ok, map()} | failure()
+  def counters, do: missing()
+
   @spec memory_info() :: {:ok, map()} | failure()
   def memory_info, do: missing()
 

@@ -42,4 +42,16 @@ defmodule Dala.Gpu.Compute.DeviceTest do
     lists = 1..8 |> Enum.map(fn _ -> Task.async(&Device.list/0) end) |> Task.await_many(30_000)
     assert lists |> Enum.uniq() |> length() == 1
   end
+
+  test "counters count what is done, and not what is shared" do
+    before = Compute.counters()
+    data = :binary.copy(<<1>>, 1_000_000)
+    buffer = Compute.buffer_from_binary(data, {1_000_000}, :u8)
+    assert Compute.read(buffer) == data
+    now = Compute.counters()
+    assert now.reads > before.reads
+    copied = if Compute.device_info().zero_copy, do: 0, else: 1_000_000
+    assert now.bytes_in - before.bytes_in >= copied
+    assert now.bytes_out - before.bytes_out >= copied
+  end
 end
