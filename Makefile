@@ -25,8 +25,8 @@ NATIVE_DIR := _build/native$(addprefix -,$(SAN))
 ERTS_DIR = $(or $(ERTS_INCLUDE_DIR),$(shell erl -noshell -eval \
   'io:format("~s/erts-~s/include",[code:root_dir(),erlang:system_info(version)]),halt().'))
 
-CPP_FILES = $(shell find c_src native_test -name '*.cpp' 2>/dev/null | sort)
-HPP_FILES = $(shell find c_src native_test -name '*.hpp' 2>/dev/null | sort)
+CPP_FILES = $(shell find bench c_src native_test -name '*.cpp' 2>/dev/null | sort)
+HPP_FILES = $(shell find bench c_src native_test -name '*.hpp' 2>/dev/null | sort)
 
 # $(call configure,<folder>,<cmake arguments>): configures when the folder is new
 # or was made with other arguments, in which case nothing in it can be trusted.
@@ -109,6 +109,20 @@ test-oclgrind: setup native-tests ## run the native tests on Oclgrind, which che
 	fi; \
 	exit $$status
 
+# Every workload beside its peer; guides/performance.md says how to read it.
+QUICK ?=
+ONLY ?=
+
+.PHONY: bench
+bench: native-bench build ## measure against peers (QUICK=1: two minutes; ONLY=conv: a part)
+	@mix run bench/run.exs $(if $(filter-out 0,$(QUICK)),--quick) $(if $(ONLY),--only '$(ONLY)')
+
+.PHONY: native-bench
+native-bench:
+	@bin/setup bench
+	$(call configure,_build/bench,'-DDALA_BUILD_BENCH=ON')
+	$(call build,_build/bench,dala_bench)
+
 .PHONY: lint
 lint: check-format tidy ## check formats and run clang-tidy
 
@@ -123,8 +137,9 @@ format: ## format all sources
 	@clang-format -i $(CPP_FILES) $(HPP_FILES)
 	@mix format
 
-# One stamp per source, so that only what changed is looked at again.
-TIDY_STAMPS = $(patsubst %.cpp,_build/tidy/%.ok,$(CPP_FILES))
+# One stamp per source, so that only what changed is looked at again. Without the bench, whose
+# peers need not be installed.
+TIDY_STAMPS = $(patsubst %.cpp,_build/tidy/%.ok,$(filter-out bench/%,$(CPP_FILES)))
 
 .PHONY: tidy
 tidy: configure-native ## run clang-tidy on what changed since its last run

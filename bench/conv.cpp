@@ -1,0 +1,95 @@
+// The convolutions of MobileNetV2 (one picture of 224 x 224) beside oneDNN, in the layout it likes
+// best, and OpenCV's dnn module.
+//
+// They run as the layers of a model do: many in one command, waited for once.
+#include "bench/bench.hpp"
+#include "bench/conv_peers.hpp"
+#include "bench/workload.hpp"
+
+namespace dala::bench {
+namespace {
+
+constexpr int kLayers = 16;
+constexpr double kOfOneDnn = 0.8;
+constexpr double kOfOpenCv = 1.0;
+
+Workload workload(const Layer& layer, bool quick) {
+  const auto prepare = [layer](Bench& bench) {
+    const auto count = [](const Shape& shape) {
+      return static_cast<size_t>(shape[0] * shape[1] * shape[2] * shape[3]);
+    };
+    const ConvData data{random_array<float>(count(layer.input_shape())),
+                        random_array<float>(count(layer.weight_shape())),
+                        random_array<float>(static_cast<size_t>(layer.out_channels))};
+    const BufferPtr out = bench.output<float>(layer.output_shape());
+    const std::vector<BufferPtr> inputs{bench.input(data.x, layer.input_shape()),
+                                        bench.input(data.weights, layer.weight_shape()),
+                                        bench.input(data.bias, {layer.out_channels})};
+    const Params params{{"stride", layer.stride},
+                        {"pad", layer.size / 2},
+                        {"groups", layer.groups},
+                        {"activation", std::string(layer.relu6 ? "relu6" : "none")}};
+    const std::vector<Stage> stages(kLayers, bench.engine().stage("conv2d", inputs, out, params));
+
+    const ConvPeer one_dnn = one_dnn_conv(layer, data);
+    const auto repeated = [](const std::function<void()>& once) -> std::function<void()> {
+      if (!once) return {};
+      return [once] {
+        for (int i = 0; i < kLayers; ++i) once();
+      };
+    };
+    Trial trial;
+    trial.ours = [&bench, stages] { bench.run(stages); };
+    trial.peers = {{"oneDNN", kOfOneDnn, repeated(one_dnn.run)},
+                   {"OpenCV", kOfOpenCv, repeated(opencv_conv(layer, data).run)}};
+    if (one_dnn.result) {
+      trial.difference = [&bench, out, one_dnn] { return bench.compare(out, one_dnn.result())(); };
+    }
+    return trial;
+  };
+  return {layer.name(), prepare, quick};
+}
+
+Layer pointwise(int64_t from, int64_t to, int64_t side) {
+  return {from, to, side, 1, 1, 1, to > from};  // a layer that widens is followed by relu6
+}
+Layer depthwise(int64_t channels, int64_t side, int64_t stride) {
+  return {channels, channels, side, 3, stride, channels, true};
+}
+
+}  // namespace
+
+std::string Layer::name() const {
+  const std::string plane = std::to_string(side) + "x" + std::to_string(side);
+  if (groups > 1) {
+    return "depthwise 3x3 " + std::to_string(in_channels) + " at " + plane +
+           (stride > 1 ? " stride " + std::to_string(stride) : "");
+  }
+  return "1x1 " + std::to_string(in_channels) + " to " + std::to_string(out_channels) + " at " +
+         plane;
+}
+
+Family conv_family() {
+  Family family{"conv", {}};
+  const std::vector<Layer> pointwise_layers = {
+      pointwise(32, 16, 112), pointwise(16, 96, 112), pointwise(96, 24, 56),
+      pointwise(24, 144, 56), pointwise(144, 24, 56), pointwise(144, 32, 28),
+      pointwise(32, 192, 28), pointwise(192, 32, 28), pointwise(192, 64, 14),
+      pointwise(64, 384, 14), pointwise(384, 64, 14), pointwise(384, 96, 14),
+      pointwise(96, 576, 14), pointwise(576, 96, 14), pointwise(576, 160, 7),
+      pointwise(160, 960, 7), pointwise(960, 160, 7), pointwise(960, 320, 7),
+      pointwise(320, 1280, 7)};
+  const std::vector<Layer> depthwise_layers = {
+      depthwise(32, 112, 1), depthwise(96, 112, 2), depthwise(144, 56, 1), depthwise(144, 56, 2),
+      depthwise(192, 28, 1), depthwise(192, 28, 2), depthwise(384, 14, 1), depthwise(576, 14, 1),
+      depthwise(576, 14, 2), depthwise(960, 7, 1)};
+  for (const auto* layers : {&pointwise_layers, &depthwise_layers}) {
+    // A quick run takes every fourth.
+    for (size_t i = 0; i < layers->size(); ++i) {
+      family.workloads.push_back(workload((*layers)[i], i % 4 == 1));
+    }
+  }
+  return family;
+}
+
+}  // namespace dala::bench
