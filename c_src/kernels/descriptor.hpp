@@ -16,6 +16,7 @@
 namespace dala {
 
 class Planner;
+struct Body;
 
 // A parameter as it comes from the caller. Atoms and strings are both text; a tuple or list of
 // numbers is a vector.
@@ -75,7 +76,10 @@ struct Descriptor {
   std::vector<ParamSpec> params;
   std::function<void(const Call&)> check;             // types and shapes; throws Error
   std::function<Launch(const Call&, Planner&)> plan;  // called only after `check`
-  bool custom = false;                                // registered by a user
+  // Set for kernels that compute each place of the output from the inputs at that place: what
+  // they compute there, so that pipelines can fuse them. Called only after `check`.
+  std::function<Body(const Call&, const Planner&)> body;
+  bool custom = false;  // registered by a user
 };
 
 // Checks a call against the descriptor: input count, parameters, element types, then its own

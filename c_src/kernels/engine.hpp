@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "kernels/fusion/pipeline_plan.hpp"
 #include "kernels/planner.hpp"
 #include "kernels/registry.hpp"
 #include "runtime/runtime.hpp"
@@ -25,7 +26,17 @@ class Engine {
   // A copy from one buffer to another of the same type.
   Stage copy_stage(const BufferPtr& from, const BufferPtr& to);
 
+  // The same as stages of a pipeline, which may be fused.
+  PlannedStage pipeline_stage(const std::string& kernel, const std::vector<BufferPtr>& inputs,
+                              const BufferPtr& output, const Params& params);
+  PlannedStage pipeline_copy(const BufferPtr& from, const BufferPtr& to);
+  // Fused where it can be, unless the configuration says otherwise.
+  PipelinePlan plan(const std::vector<PlannedStage>& stages);
+
  private:
+  Stage planned(const Descriptor& descriptor, const Call& call,
+                const std::vector<BufferPtr>& inputs, const BufferPtr& output);
+
   Runtime runtime_;
   Registry registry_;
   Planner planner_;

@@ -28,6 +28,7 @@ struct Part {
   std::string file;
   Defines defines = {};
   std::string code = {};  // in front of the file
+  bool operator==(const Part&) const = default;
 };
 
 class Planner {

@@ -93,6 +93,15 @@ Term buffer_zeros(ErlNifEnv* env, Term shape, Term dtype) {
 }
 FINE_NIF(buffer_zeros, 0);
 
+// For the stages of a pipeline only: has no memory of its own.
+Term buffer_temporary(ErlNifEnv* env, Term shape, Term dtype) {
+  return guarded(env, [&] {
+    const TensorType type = decode_type(env, shape, dtype);
+    return new_buffer(env, engine()->runtime().temporary(type));
+  });
+}
+FINE_NIF(buffer_temporary, 0);
+
 Term buffer_type(ErlNifEnv* env, Term ref) {
   return guarded(env, [&] {
     const TensorType& type = decode_buffer(env, ref, "the buffer")->type();
@@ -101,16 +110,20 @@ Term buffer_type(ErlNifEnv* env, Term ref) {
 }
 FINE_NIF(buffer_type, 0);
 
-Term buffer_valid(ErlNifEnv* env, Term ref) {
+// :memory, :temporary or :freed.
+Term buffer_state(ErlNifEnv* env, Term ref) {
   const Caller caller(env);
   try {
-    return boolean(env,
-                   engine()->runtime().scheduler().valid(*decode_buffer(env, ref, "the buffer")));
+    const BufferPtr buffer = decode_buffer(env, ref, "the buffer");
+    if (engine()->runtime().scheduler().valid(*buffer)) {
+      return atom(env, buffer->temporary() ? "temporary" : "memory");
+    }
   } catch (const Error&) {
-    return boolean(env, false);
+    // Collected, or of a device that is gone.
   }
+  return atom(env, "freed");
 }
-FINE_NIF(buffer_valid, 0);
+FINE_NIF(buffer_state, 0);
 
 Term buffer_free(ErlNifEnv* env, Term ref) {
   return guarded(env, [&] {

@@ -33,9 +33,9 @@ Error in_stage(Error problem, int64_t stage) {
   return problem;
 }
 
-Stage bind_stage(Engine& engine, ErlNifEnv* env, ERL_NIF_TERM stage) {
+PlannedStage bind_stage(Engine& engine, ErlNifEnv* env, ERL_NIF_TERM stage) {
   const std::string op = atom_name(env, field(env, stage, "op"));
-  if (op == "barrier") return {};
+  if (op == "barrier") return PlannedStage{};
   if (op != "run_kernel" && op != "copy_buffer") {
     throw Error(Reason::unsupported,
                 text("a stage's op is :run_kernel, :copy_buffer or :barrier, got ",
@@ -45,16 +45,34 @@ Stage bind_stage(Engine& engine, ErlNifEnv* env, ERL_NIF_TERM stage) {
     const auto inputs = decode_buffers(env, field(env, stage, "inputs"));
     const auto output = decode_buffer(env, field(env, stage, "output"), "the output");
     if (op == "run_kernel") {
-      return engine.stage(decode_name(env, field(env, stage, "kernel")), inputs, output,
-                          decode_params(env, field(env, stage, "params")));
+      return engine.pipeline_stage(decode_name(env, field(env, stage, "kernel")), inputs, output,
+                                   decode_params(env, field(env, stage, "params")));
     }
     if (inputs.size() != 1) {
       throw Error(Reason::arity_mismatch, text("copy_buffer takes 1 input, got ", inputs.size()));
     }
-    return engine.copy_stage(inputs.front(), output);
+    return engine.pipeline_copy(inputs.front(), output);
   } catch (const std::invalid_argument& malformed) {
     throw Error(Reason::invalid_param, malformed.what());
   }
+}
+
+Term bytes(ErlNifEnv* env, double count) {
+  return unsigned_integer(env, static_cast<uint64_t>(count));
+}
+
+Term encode_step(ErlNifEnv* env, const PipelinePlan::Step& step) {
+  std::vector<Term> stages;
+  for (size_t stage : step.stages) stages.push_back(unsigned_integer(env, stage));
+  std::vector<Term> kernels;
+  for (const std::string& kernel : step.kernels) kernels.push_back(string(env, kernel));
+  std::vector<Term> outputs;
+  for (const TensorType& type : step.outputs) outputs.push_back(string(env, to_string(type)));
+  return map(env, {{"stages", list(env, stages)},
+                   {"kernels", list(env, kernels)},
+                   {"outputs", list(env, outputs)},
+                   {"bytes", bytes(env, step.bytes)},
+                   {"unfused_bytes", bytes(env, step.unfused_bytes)}});
 }
 
 }  // namespace
@@ -82,12 +100,12 @@ std::vector<Term> PipelineResource::stages(ErlNifEnv* env) {
   return copies;
 }
 
-std::vector<Stage> PipelineResource::bind(Engine& engine) {
+std::shared_ptr<const PipelinePlan> PipelineResource::bind(Engine& engine) {
   std::lock_guard lock(mutex_);
   require_alive();
   const uint64_t generation = engine.registry().generation();
-  if (bound_ && bound_generation_ == generation) return *bound_;
-  std::vector<Stage> stages;
+  if (bound_ != nullptr && bound_generation_ == generation) return bound_;
+  std::vector<PlannedStage> stages;
   for (ERL_NIF_TERM term : terms_) {
     try {
       stages.push_back(bind_stage(engine, env_, term));
@@ -95,9 +113,13 @@ std::vector<Stage> PipelineResource::bind(Engine& engine) {
       throw in_stage(problem, static_cast<int64_t>(stages.size()));
     }
   }
-  bound_ = stages;
+  try {
+    bound_ = std::make_shared<const PipelinePlan>(engine.plan(stages));
+  } catch (const Error& problem) {
+    throw in_stage(problem, 0);
+  }
   bound_generation_ = generation;
-  return stages;
+  return bound_;
 }
 
 void PipelineResource::free() {
@@ -136,15 +158,15 @@ Term pipeline_run(ErlNifEnv* env, fine::ResourcePtr<PipelineResource> pipeline, 
     if (const auto id = scheduler.backlog()) {
       return tuple(env, {atom(env, "full"), unsigned_integer(env, *id)});
     }
-    const std::vector<Stage> stages = pipeline->bind(*current);
+    const auto plan = pipeline->bind(*current);
     const auto message = Message::reply(self(env), ref);
     const auto tell = [message](CommandId command, const Error* problem) {
       message->send_result(command, problem);
     };
     try {
-      return ok(env,
-                unsigned_integer(env, scheduler.submit(stages, client(env), tell,
-                                                       profile ? (*profile)->profile : nullptr)));
+      return ok(env, unsigned_integer(env, scheduler.submit(plan->stages, client(env), tell,
+                                                            profile ? (*profile)->profile : nullptr,
+                                                            plan->uses)));
     } catch (const Error& problem) {
       // A buffer that was there when the stages were bound.
       if (problem.reason == Reason::freed) throw in_stage(problem, 0);
@@ -153,6 +175,19 @@ Term pipeline_run(ErlNifEnv* env, fine::ResourcePtr<PipelineResource> pipeline, 
   });
 }
 FINE_NIF(pipeline_run, 0);
+
+// What a run does: `%{steps: [...], temporary_bytes: n}`, each step with its stages' indexes, their
+// kernels (none for a barrier), the types it writes, and the bytes it moves, fused and not.
+Term pipeline_explain(ErlNifEnv* env, fine::ResourcePtr<PipelineResource> pipeline) {
+  return guarded(env, [&] {
+    const auto plan = pipeline->bind(*engine());
+    std::vector<Term> steps;
+    for (const PipelinePlan::Step& step : plan->steps) steps.push_back(encode_step(env, step));
+    return ok(env, map(env, {{"steps", list(env, steps)},
+                             {"temporary_bytes", unsigned_integer(env, plan->temporary_bytes)}}));
+  });
+}
+FINE_NIF(pipeline_explain, 0);
 
 Term pipeline_free(ErlNifEnv* env, fine::ResourcePtr<PipelineResource> pipeline) {
   pipeline->free();

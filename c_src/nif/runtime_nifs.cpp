@@ -23,6 +23,7 @@ Config decode_config(ErlNifEnv* env, ERL_NIF_TERM term) {
   config.cache_dir = fine::decode<std::string>(env, field(env, term, "cache_dir"));
   config.zero_copy = fine::decode<bool>(env, field(env, term, "zero_copy"));
   config.pin_threads = fine::decode<bool>(env, field(env, term, "pin_threads"));
+  config.fusion = fine::decode<bool>(env, field(env, term, "fusion"));
   config.memory_limit = fine::decode<uint64_t>(env, field(env, term, "memory_limit"));
   return config;
 }

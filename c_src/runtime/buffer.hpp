@@ -1,5 +1,7 @@
 // A buffer: an element type and a shape on top of a Storage. Writing may put another Storage
-// under it (copy on write), so only the Scheduler, under its lock, looks at the storage.
+// under it (copy on write), so only the Scheduler, under its lock, looks at the storage. A
+// temporary buffer never has one: it stands for a value between the stages of a command, and each
+// command gives it memory of its own, if it takes any.
 #pragma once
 
 #include <memory>
@@ -13,24 +15,31 @@ class Buffer {
  public:
   Buffer(TensorType type, StoragePtr storage)
       : type_(std::move(type)), storage_(std::move(storage)) {}
+  explicit Buffer(TensorType type) : type_(std::move(type)), temporary_(true) {}
   ~Buffer() { detach(); }
   Buffer(const Buffer&) = delete;
   Buffer& operator=(const Buffer&) = delete;
 
   const TensorType& type() const { return type_; }
+  bool temporary() const { return temporary_; }
 
  private:
   friend class Scheduler;
+
+  bool freed() const { return temporary_ ? freed_ : storage_ == nullptr; }
 
   // Gives up the storage. Bytes that live on only because a binary shows them are the binary's
   // from then on, and no longer count as in use.
   void detach() {
     if (storage_ && storage_->exported()) storage_->disown();
     storage_.reset();
+    freed_ = true;
   }
 
   const TensorType type_;
-  StoragePtr storage_;  // null once freed
+  const bool temporary_ = false;
+  bool freed_ = false;
+  StoragePtr storage_;  // null once freed, and in temporary buffers
 };
 
 using BufferPtr = std::shared_ptr<Buffer>;

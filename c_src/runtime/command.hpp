@@ -37,21 +37,33 @@ using Listener = std::function<void(CommandId id, const Error* error)>;
 // Names a listener, for taking it off again.
 using Token = uint64_t;
 
-// One kernel call of a command. Without a launch it is a barrier.
+// One launch of a command. Without a launch it is a barrier.
 struct Stage {
   std::shared_ptr<const Launch> launch;
   std::vector<BufferPtr> inputs;
-  BufferPtr output;  // may be null: nothing is written
+  BufferPtr output;                          // may be null: nothing is written
+  std::vector<BufferPtr> more_outputs = {};  // of launches that write to several buffers
+};
+
+// A buffer that a caller's stage names, whether or not a launch touches it in the end.
+struct Use {
+  BufferPtr buffer;
+  int64_t stage = 0;
+  int input = -1;  // which one; below 0 it is the output
+};
+
+struct BoundOutput {
+  StoragePtr storage;
+  // Set when the output got fresh memory: what the buffer held before. Copied over when the
+  // launch writes only some elements, and when the launch does not happen at all.
+  StoragePtr previous;
 };
 
 // A stage with its memory settled.
 struct BoundStage {
   std::shared_ptr<const Launch> launch;
   std::vector<StoragePtr> inputs;
-  StoragePtr output;
-  // Set when the output got fresh memory: what the buffer held before. Copied over when the
-  // launch writes only some elements, and when the launch does not happen at all.
-  StoragePtr previous;
+  std::vector<BoundOutput> outputs;
   std::vector<StoragePtr> scratch;
   std::vector<ClEvent> events;  // of its steps, where somebody profiles
   std::vector<size_t> after;    // earlier parts of the same command that must be done before

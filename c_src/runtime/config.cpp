@@ -52,6 +52,7 @@ Config with_environment(Config config) {
 
   read_flag("DALA_GPU_ZERO_COPY", config.zero_copy);
   read_flag("DALA_GPU_PIN_THREADS", config.pin_threads);
+  read_flag("DALA_GPU_FUSION", config.fusion);
 
   const std::string limit = environment("DALA_GPU_MEMORY_LIMIT");
   if (!limit.empty()) {

@@ -13,6 +13,7 @@ struct Config {
   std::string cache_dir;              // DALA_GPU_CACHE_DIR: compiled kernels; "" is the user cache
   bool zero_copy = true;              // DALA_GPU_ZERO_COPY: 0 copies even on devices that share
   bool pin_threads = true;            // DALA_GPU_PIN_THREADS: 0 leaves a CPU driver's threads alone
+  bool fusion = true;                 // DALA_GPU_FUSION: 0 runs every pipeline stage by itself
   uint64_t memory_limit = 0;          // DALA_GPU_MEMORY_LIMIT in bytes; 0 is what the device has
 };
 

@@ -36,6 +36,30 @@ double total_work(const Command& command) {
   return work;
 }
 
+// How often the parts of a command refer to a storage.
+long references(const std::vector<BoundStage>& parts, const StoragePtr& storage) {
+  long found = 0;
+  for (const BoundStage& part : parts) {
+    found += std::count(part.inputs.begin(), part.inputs.end(), storage);
+    for (const BoundOutput& output : part.outputs) {
+      found += (output.storage == storage ? 1 : 0) + (output.previous == storage ? 1 : 0);
+    }
+  }
+  return found;
+}
+
+// What a buffer held before the command: an earlier part may have been the first to put fresh
+// memory under it.
+StoragePtr content_before(const std::vector<BoundStage>& parts, const BoundOutput& output) {
+  StoragePtr content = output.previous;
+  for (size_t i = parts.size(); i-- > 0;) {
+    for (const BoundOutput& earlier : parts[i].outputs) {
+      if (earlier.storage == content && earlier.previous != nullptr) content = earlier.previous;
+    }
+  }
+  return content;
+}
+
 template <typename Visit>
 void each_program(const Command& command, Visit visit) {
   for (const BoundStage& part : command.parts) {
@@ -262,23 +286,19 @@ void Scheduler::give_up(const CommandPtr& command, Error error) {
   command->error = std::move(error);
   std::vector<BoundStage> copies;
   if (!stopping_) {
-    for (BoundStage& part : command->parts) {
-      if (part.previous == nullptr) continue;
-      long own = 0;
-      for (const BoundStage& other : command->parts) {
-        own += other.output == part.output ? 1 : 0;
-        own += other.previous == part.output ? 1 : 0;
-        own += std::count(other.inputs.begin(), other.inputs.end(), part.output);
+    for (const BoundStage& part : command->parts) {
+      for (const BoundOutput& lost : part.outputs) {
+        if (lost.previous == nullptr) continue;
+        if (lost.storage.use_count() <= references(command->parts, lost.storage)) continue;
+        auto launch = std::make_shared<Launch>();
+        launch->steps.push_back(CopyStep{input(0), output(), lost.storage->bytes()});
+        BoundStage copy;
+        copy.launch = std::move(launch);
+        copy.inputs.push_back(content_before(command->parts, lost));
+        copy.outputs.push_back({lost.storage, nullptr});
+        if (!copies.empty()) copy.after.push_back(copies.size() - 1);
+        copies.push_back(std::move(copy));
       }
-      if (part.output.use_count() <= own) continue;
-      auto launch = std::make_shared<Launch>();
-      launch->steps.push_back(CopyStep{input(0), output(), part.output->bytes()});
-      BoundStage copy;
-      copy.launch = std::move(launch);
-      copy.inputs.push_back(part.previous);
-      copy.output = part.output;
-      if (!copies.empty()) copy.after.push_back(copies.size() - 1);
-      copies.push_back(std::move(copy));
     }
   }
   command->parts = std::move(copies);

@@ -18,7 +18,7 @@ cl_mem resolve(const Operand& operand, const BoundStage& part) {
     case Operand::Kind::scratch:
       return part.scratch.at(index)->memory();
     case Operand::Kind::output:
-      return part.output->memory();
+      return part.outputs.at(index).storage->memory();
   }
   return nullptr;
 }
@@ -103,11 +103,12 @@ ClEvent Enqueuer::enqueue_part(BoundStage& part, std::vector<cl_event> wait_for,
     return wait_for.empty() ? ClEvent() : marker(wait_for);
   }
   std::vector<ClEvent> events;  // of the steps so far: `wait_for` only borrows them
-  if (part.previous != nullptr && !part.launch->overwrites_output) {
+  for (const BoundOutput& output : part.outputs) {
+    if (output.previous == nullptr || part.launch->overwrites_output) continue;
     cl_event copied = nullptr;
-    check(cl().clEnqueueCopyBuffer(device_.queue(), part.previous->memory(), part.output->memory(),
-                                   0, 0, part.output->bytes(), count(wait_for),
-                                   data_or_null(wait_for), &copied),
+    check(cl().clEnqueueCopyBuffer(device_.queue(), output.previous->memory(),
+                                   output.storage->memory(), 0, 0, output.storage->bytes(),
+                                   count(wait_for), data_or_null(wait_for), &copied),
           "clEnqueueCopyBuffer");
     events.emplace_back(copied);
     wait_for.assign(1, copied);

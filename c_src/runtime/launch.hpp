@@ -19,13 +19,13 @@ namespace dala {
 
 class Program;
 
-// Which memory a step works on: an input by position, the output, or a scratch area.
+// Which memory a step works on: an input or output by position, or a scratch area.
 struct Operand {
   enum class Kind { input, output, scratch } kind = Kind::output;
   int index = 0;
 };
 inline Operand input(int index) { return {Operand::Kind::input, index}; }
-inline Operand output() { return {Operand::Kind::output, 0}; }
+inline Operand output(int index = 0) { return {Operand::Kind::output, index}; }
 inline Operand scratch(int index) { return {Operand::Kind::scratch, index}; }
 
 // A kernel argument passed by value; the host type must have the layout of the OpenCL one.
@@ -94,7 +94,7 @@ struct Launch {
   std::string name;               // of the kernel, for people
   std::vector<Step> steps;        // run one after the other; none: nothing to do
   std::vector<size_t> scratch;    // bytes of each scratch area
-  bool in_place = false;          // right even when the output is also an input
+  bool in_place = false;          // right even when an output is also an input
   bool overwrites_output = true;  // false: elements not written keep their old value
   double work = 0;                // rough size of the work: bytes moved plus operations / 8
   double bytes = 0;               // of its operands

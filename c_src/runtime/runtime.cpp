@@ -116,6 +116,7 @@ Runtime::Read Runtime::read(const BufferPtr& buffer, std::shared_ptr<Client> cli
     auto [storage, writer] = scheduler_.share(*buffer);
     return {std::make_shared<Readback>(std::move(storage)), writer};
   }
+  if (buffer->temporary()) throw temporary_error("the buffer");
   const size_t bytes = buffer->type().bytes();
   if (bytes == 0) {
     if (!scheduler_.valid(*buffer)) throw Error(Reason::freed, "the buffer has been freed");

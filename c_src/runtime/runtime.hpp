@@ -51,6 +51,8 @@ class Runtime {
 
   // New buffers. None of these waits for the device.
   BufferPtr zeros(const TensorType& type);
+  // One that has no memory, for the stages of a pipeline only.
+  BufferPtr temporary(const TensorType& type) { return std::make_shared<Buffer>(type); }
   // `data` is copied before the call returns, or kept alive by `owner` and then used in place
   // where the device can do that. `type.bytes()` bytes.
   BufferPtr from_host(const TensorType& type, const void* data, std::shared_ptr<void> owner);

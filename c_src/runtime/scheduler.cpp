@@ -24,7 +24,26 @@ Error freed_error(const std::string& what) {
   return Error(Reason::freed, text(what, " has been freed"));
 }
 
+void need_lasting(const BufferPtr& buffer, const std::string& what) {
+  if (buffer != nullptr && buffer->temporary()) throw temporary_error(what);
+}
+
+void need_lasting_buffers(const std::vector<Stage>& stages) {
+  for (const Stage& stage : stages) {
+    for (size_t i = 0; i < stage.inputs.size(); ++i) {
+      need_lasting(stage.inputs[i], text("input ", i));
+    }
+    need_lasting(stage.output, "the output");
+    for (const BufferPtr& buffer : stage.more_outputs) need_lasting(buffer, "an output");
+  }
+}
+
 }  // namespace
+
+Error temporary_error(const std::string& what) {
+  return Error(Reason::unsupported,
+               text(what, " is temporary: only the stages of a pipeline may use it"));
+}
 
 Scheduler::Scheduler(const Device& device, MemoryPool& memory, Worker& worker)
     : device_(device),
@@ -52,9 +71,17 @@ bool Scheduler::idle() {
 }
 
 CommandId Scheduler::submit(const std::vector<Stage>& stages, std::shared_ptr<Client> client,
-                            Listener listener, std::shared_ptr<Profile> profile) {
+                            Listener listener, std::shared_ptr<Profile> profile,
+                            const std::vector<Use>& uses) {
+  if (uses.empty()) need_lasting_buffers(stages);
   Lock lock(*this);
   if (stopping_) throw Error(Reason::no_device, "the library is being unloaded");
+  for (const Use& use : uses) {
+    if (!use.buffer->freed()) continue;
+    Error error = freed_error(use.input < 0 ? "the output" : text("input ", use.input));
+    error.details.emplace_back("stage", use.stage);
+    throw error;
+  }
   auto command = std::make_shared<Command>(*this, next_id_);
   command->client = std::move(client);
   command->profile = std::move(profile);
@@ -127,7 +154,7 @@ std::shared_ptr<Profile> Scheduler::start_profile() {
 
 bool Scheduler::valid(const Buffer& buffer) {
   Lock lock(*this);
-  return buffer.storage_ != nullptr;
+  return !buffer.freed();
 }
 
 void Scheduler::free(Buffer& buffer) {
@@ -137,14 +164,16 @@ void Scheduler::free(Buffer& buffer) {
 
 void Scheduler::replace(Buffer& buffer, StoragePtr storage) {
   Lock lock(*this);
-  if (buffer.storage_ == nullptr) throw freed_error("the buffer");
+  if (buffer.freed()) throw freed_error("the buffer");
+  if (buffer.temporary()) throw temporary_error("the buffer");
   buffer.detach();
   buffer.storage_ = std::move(storage);
 }
 
 std::pair<StoragePtr, std::optional<CommandId>> Scheduler::share(const Buffer& buffer) {
   Lock lock(*this);
-  if (buffer.storage_ == nullptr) throw freed_error("the buffer");
+  if (buffer.freed()) throw freed_error("the buffer");
+  if (buffer.temporary()) throw temporary_error("the buffer");
   // Marked at once, so that a write submitted from now on leaves these bytes alone.
   buffer.storage_->add_export();
   std::optional<CommandId> writer;
@@ -159,10 +188,6 @@ std::pair<StoragePtr, std::optional<CommandId>> Scheduler::share(const Buffer& b
 // end, so that a failure in the middle leaves all buffers as they were.
 void Scheduler::settle(Command& command, const std::vector<Stage>& stages) {
   std::map<Buffer*, StoragePtr> replaced;
-  const auto current = [&replaced](const BufferPtr& buffer) {
-    const auto found = replaced.find(buffer.get());
-    return found == replaced.end() ? buffer->storage_ : found->second;
-  };
   for (size_t index = 0; index < stages.size(); ++index) {
     const Stage& stage = stages[index];
     BoundStage part;
@@ -174,29 +199,51 @@ void Scheduler::settle(Command& command, const std::vector<Stage>& stages) {
       throw error;
     };
     for (size_t i = 0; i < stage.inputs.size(); ++i) {
-      part.inputs.push_back(current(stage.inputs[i]));
+      const auto found = replaced.find(stage.inputs[i].get());
+      part.inputs.push_back(found == replaced.end() ? stage.inputs[i]->storage_ : found->second);
       require(part.inputs.back(), text("input ", i));
     }
     if (stage.output != nullptr) {
-      part.output = current(stage.output);
-      require(part.output, "the output");
-      const bool aliased =
-          std::find(part.inputs.begin(), part.inputs.end(), part.output) != part.inputs.end();
-      // A launch without steps writes nothing, so the output stays where it is.
-      if (part.output->bytes() > 0 && !stage.launch->steps.empty() &&
-          (part.output->exported() || (aliased && !stage.launch->in_place))) {
-        part.previous = part.output;
-        part.output = memory_.allocate(part.output->bytes());
-        replaced[stage.output.get()] = part.output;
-      }
+      part.outputs.push_back(settle_output(stage.output, stage, part, replaced));
+      require(part.outputs.back().storage, "the output");
+    }
+    for (const BufferPtr& buffer : stage.more_outputs) {
+      part.outputs.push_back(settle_output(buffer, stage, part, replaced));
+      require(part.outputs.back().storage, "an output");
     }
     command.calls = command.calls || has_call(part);
     command.parts.push_back(std::move(part));
   }
   for (auto& [buffer, storage] : replaced) {
+    if (buffer->temporary()) continue;
     buffer->detach();
     buffer->storage_ = storage;
   }
+}
+
+// The memory that a stage is to write: what the buffer has, or fresh memory where that may not be
+// written to. A temporary buffer gets its memory when it is first written.
+BoundOutput Scheduler::settle_output(const BufferPtr& buffer, const Stage& stage,
+                                     const BoundStage& part,
+                                     std::map<Buffer*, StoragePtr>& replaced) {
+  const auto found = replaced.find(buffer.get());
+  const StoragePtr current = found == replaced.end() ? buffer->storage_ : found->second;
+  if (current == nullptr && !buffer->temporary()) return {};
+  const size_t bytes = buffer->type().bytes();
+  if (current == nullptr) {
+    const StoragePtr fresh = memory_.allocate(bytes);
+    replaced[buffer.get()] = fresh;
+    return {fresh, nullptr};
+  }
+  const bool aliased =
+      std::find(part.inputs.begin(), part.inputs.end(), current) != part.inputs.end();
+  // A launch without steps writes nothing, so the output stays where it is.
+  const bool renew = bytes > 0 && !stage.launch->steps.empty() &&
+                     (current->exported() || (aliased && !stage.launch->in_place));
+  if (!renew) return {current, nullptr};
+  const StoragePtr fresh = memory_.allocate(bytes);
+  replaced[buffer.get()] = fresh;
+  return {fresh, current};
 }
 
 void Scheduler::enter_hazards(const CommandPtr& command) {
@@ -232,21 +279,31 @@ void Scheduler::enter_hazards(const CommandPtr& command) {
   // Within the command: a part follows the earlier ones it shares memory with, where one of the
   // two writes; everything follows a barrier, and a barrier everything.
   std::vector<BoundStage>& parts = command->parts;
-  const auto touches = [](const BoundStage& part, const StoragePtr& storage) {
-    return part.output == storage ||
+  const auto writes = [](const BoundStage& part, const StoragePtr& storage) {
+    return std::any_of(part.outputs.begin(), part.outputs.end(),
+                       [&](const BoundOutput& output) { return output.storage == storage; });
+  };
+  const auto touches = [&](const BoundStage& part, const StoragePtr& storage) {
+    return writes(part, storage) ||
            std::find(part.inputs.begin(), part.inputs.end(), storage) != part.inputs.end();
   };
   for (size_t i = 0; i < parts.size(); ++i) {
     for (size_t j = 0; j < i; ++j) {
       bool follows = parts[i].launch == nullptr || parts[j].launch == nullptr;
-      follows = follows || (parts[i].output != nullptr && touches(parts[j], parts[i].output));
-      follows = follows || (parts[j].output != nullptr && touches(parts[i], parts[j].output));
-      follows = follows || (parts[i].previous != nullptr && parts[j].output == parts[i].previous);
+      for (const BoundOutput& output : parts[j].outputs) {
+        follows = follows || touches(parts[i], output.storage);
+      }
+      for (const BoundOutput& output : parts[i].outputs) {
+        follows = follows || touches(parts[j], output.storage) ||
+                  (output.previous != nullptr && writes(parts[j], output.previous));
+      }
       if (follows) parts[i].after.push_back(j);
     }
     for (const StoragePtr& storage : parts[i].inputs) read(*storage);
-    if (parts[i].previous != nullptr) read(*parts[i].previous);
-    if (parts[i].output != nullptr) write(*parts[i].output);
+    for (const BoundOutput& output : parts[i].outputs) {
+      if (output.previous != nullptr) read(*output.previous);
+    }
+    for (const BoundOutput& output : parts[i].outputs) write(*output.storage);
   }
 }
 

@@ -24,6 +24,9 @@
 
 namespace dala {
 
+// What a use of a temporary buffer outside of a pipeline comes to.
+Error temporary_error(const std::string& what);
+
 class Scheduler {
  public:
   enum class Status { pending, completed, failed };
@@ -40,9 +43,12 @@ class Scheduler {
   void stop();
 
   // Takes the stages as one command: hazards are entered, outputs get their memory. Throws
-  // `freed` or `out_of_memory` before anything has changed. A `profile` counts what it did.
+  // `freed` or `out_of_memory` before anything has changed. A `profile` counts what it did. `uses`
+  // are the buffers that a pipeline needs, in the order of its stages; only with them may stages
+  // have temporary buffers.
   CommandId submit(const std::vector<Stage>& stages, std::shared_ptr<Client> client,
-                   Listener listener, std::shared_ptr<Profile> profile = nullptr);
+                   Listener listener, std::shared_ptr<Profile> profile = nullptr,
+                   const std::vector<Use>& uses = {});
   // An id whose outcome is that error.
   CommandId submit_failure(Error error, const Listener& listener);
 
@@ -87,6 +93,8 @@ class Scheduler {
 
   // All of these are called with the lock held.
   void settle(Command& command, const std::vector<Stage>& stages);
+  BoundOutput settle_output(const BufferPtr& buffer, const Stage& stage, const BoundStage& part,
+                            std::map<Buffer*, StoragePtr>& replaced);
   void enter_hazards(const CommandPtr& command);
   void prepare(const CommandPtr& command);
   void met(const CommandPtr& command);

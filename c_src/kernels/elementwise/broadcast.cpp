@@ -1,5 +1,7 @@
 #include "kernels/elementwise/broadcast.hpp"
 
+#include <algorithm>
+
 #include "runtime/error.hpp"
 
 namespace dala {
@@ -26,54 +28,77 @@ Shape strides_of(const Shape& shape) {
   return strides;
 }
 
-PointwiseLayout broadcast_layout(const std::string& kernel, const std::vector<TensorType>& inputs,
-                                 const Shape& output) {
+namespace {
+
+// Strides that follow an output's dimensions, outermost first; 0 where an input repeats.
+std::vector<Shape> broadcast_strides(const std::vector<Shape>& inputs, const Shape& output) {
   std::vector<Shape> strides;
-  for (const TensorType& input : inputs) {
-    const Shape own = strides_of(input.shape);
+  for (const Shape& input : inputs) {
+    const Shape own = strides_of(input);
     Shape walked(output.size(), 0);
-    const size_t missing = output.size() - input.shape.size();
+    const size_t missing = output.size() - input.size();
     for (size_t d = 0; d < own.size(); ++d) {
-      if (input.shape[d] != 1) walked[missing + d] = own[d];
+      if (input[d] != 1) walked[missing + d] = own[d];
     }
     strides.push_back(std::move(walked));
   }
-  return merged_layout(kernel, output, strides);
+  return strides;
+}
+
+Walk merged_walk(const Shape& dims, const std::vector<Shape>& strides) {
+  Walk walk;
+  walk.count = 1;
+  walk.strides.resize(strides.size());
+  for (size_t d = dims.size(); d-- > 0;) {
+    walk.count *= dims[d];
+    if (dims[d] == 1) continue;
+    bool merges = !walk.dims.empty();
+    for (size_t n = 0; merges && n < strides.size(); ++n) {
+      merges = strides[n][d] == walk.strides[n].back() * walk.dims.back();
+    }
+    if (merges) {
+      walk.dims.back() *= dims[d];
+      continue;
+    }
+    walk.dims.push_back(dims[d]);
+    for (size_t n = 0; n < strides.size(); ++n) walk.strides[n].push_back(strides[n][d]);
+  }
+  if (walk.dims.empty()) {
+    // A single element: any stride will do, and 1 takes the fast path.
+    walk.dims.push_back(1);
+    for (auto& of_input : walk.strides) of_input.push_back(1);
+  }
+  return walk;
+}
+
+}  // namespace
+
+Walk broadcast_walk(const std::vector<Shape>& inputs, const Shape& output) {
+  return merged_walk(output, broadcast_strides(inputs, output));
+}
+
+PointwiseLayout broadcast_layout(const std::string& kernel, const std::vector<TensorType>& inputs,
+                                 const Shape& output) {
+  std::vector<Shape> shapes;
+  for (const TensorType& input : inputs) shapes.push_back(input.shape);
+  return merged_layout(kernel, output, broadcast_strides(shapes, output));
 }
 
 PointwiseLayout merged_layout(const std::string& kernel, const Shape& dims,
                               const std::vector<Shape>& strides) {
+  const Walk walk = merged_walk(dims, strides);
+  if (walk.dims.size() > kMaxRank) {
+    throw Error(Reason::unsupported,
+                text(kernel, " takes at most ", kMaxRank,
+                     " dimensions that cannot be merged, got shape ", to_string(dims)));
+  }
   PointwiseLayout layout;
-  layout.count = 1;
-  int rank = 0;
-  for (size_t d = dims.size(); d-- > 0;) {
-    layout.count *= dims[d];
-    if (dims[d] == 1) continue;
-    const int inner = rank - 1;
-    bool merges = rank > 0;
-    for (size_t n = 0; merges && n < strides.size(); ++n) {
-      merges = strides[n][d] == layout.strides[n][inner] * layout.dims[inner];
-    }
-    if (merges) {
-      layout.dims[inner] *= dims[d];
-      continue;
-    }
-    if (rank == kMaxRank) {
-      throw Error(Reason::unsupported,
-                  text(kernel, " takes at most ", kMaxRank,
-                       " dimensions that cannot be merged, got shape ", to_string(dims)));
-    }
-    layout.dims[rank] = dims[d];
-    for (size_t n = 0; n < strides.size(); ++n) layout.strides[n][rank] = strides[n][d];
-    ++rank;
+  layout.count = walk.count;
+  layout.rank = static_cast<int64_t>(walk.dims.size());
+  std::copy(walk.dims.begin(), walk.dims.end(), layout.dims.begin());
+  for (size_t n = 0; n < strides.size(); ++n) {
+    std::copy(walk.strides[n].begin(), walk.strides[n].end(), layout.strides[n].begin());
   }
-  if (rank == 0) {
-    // A single element: any stride will do, and 1 takes the fast path.
-    layout.dims[0] = 1;
-    for (auto& of_input : layout.strides) of_input[0] = 1;
-    rank = 1;
-  }
-  layout.rank = rank;
   return layout;
 }
 

@@ -14,6 +14,15 @@ namespace dala {
 inline constexpr int kMaxRank = 8;    // MAX_RANK in pointwise_layout.cl
 inline constexpr int kMaxInputs = 4;  // MAX_INPUTS
 
+// A way through the elements of an output: dimensions innermost first, after adjacent ones that
+// every input goes through in one stride have been merged; per input its stride in each of them.
+// There is always at least one dimension.
+struct Walk {
+  int64_t count = 0;
+  std::vector<int64_t> dims;
+  std::vector<std::vector<int64_t>> strides;
+};
+
 // The same layout as the struct of that name in pointwise_layout.cl.
 struct PointwiseLayout {
   int64_t count = 0;
@@ -26,7 +35,8 @@ struct PointwiseLayout {
 // Throws `shape_mismatch` unless every input repeats evenly into the output.
 void need_broadcast(const std::string& kernel, const Call& call);
 
-// How inputs broadcast to an output of that shape. `need_broadcast` holds, the output has elements.
+// How inputs broadcast to an output of that shape: they fit, and the output has elements.
+Walk broadcast_walk(const std::vector<Shape>& inputs, const Shape& output);
 PointwiseLayout broadcast_layout(const std::string& kernel, const std::vector<TensorType>& inputs,
                                  const Shape& output);
 

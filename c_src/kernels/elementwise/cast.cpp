@@ -14,20 +14,27 @@ std::string limit_of(DType dtype) {
   return text("0x1p", negatives ? bits - 1 : bits, "f");
 }
 
-std::string body_of(DType from) { return text("cast_from_", to_string(from)); }
-std::string entry_of(DType from) { return "run_" + body_of(from); }
+std::string function_of(DType from, DType to) {
+  return text("cast_", to_string(from), "_to_", to_string(to));
+}
+std::string entry_of(DType from) { return text("run_cast_from_", to_string(from)); }
+
+Part cast_source(DType from, DType to) {
+  Part part{"elementwise/cast.cl", element_defines(to)};
+  part.defines.insert(part.defines.end(), {{"BODY", function_of(from, to)},
+                                           {"T0", cl_name(from)},
+                                           {"T0_FLOAT", is_float(from) ? "1" : "0"},
+                                           {"T_LIMIT", limit_of(to)}});
+  return part;
+}
 
 // All casts to one type.
 std::vector<Part> parts_to(const Planner& planner, DType to) {
-  std::vector<Part> parts{{"elementwise/pointwise_layout.cl", {}, lines(element_defines(to))}};
+  std::vector<Part> parts{{"elementwise/pointwise_layout.cl"}};
   for (DType from : kAllDTypes) {
     if (from == DType::f64 && !planner.fp64()) continue;
-    parts.push_back({"elementwise/cast.cl",
-                     {{"BODY", body_of(from)},
-                      {"T0", cl_name(from)},
-                      {"T0_FLOAT", is_float(from) ? "1" : "0"},
-                      {"T_LIMIT", limit_of(to)}}});
-    parts.push_back(pointwise_part(planner, entry_of(from), body_of(from), {from}, 0));
+    parts.push_back(cast_source(from, to));
+    parts.push_back(pointwise_part(planner, entry_of(from), function_of(from, to), {from}, to, 0));
   }
   return parts;
 }
@@ -51,6 +58,11 @@ Descriptor cast_kernel() {
         entry_of(call.inputs[0].dtype)};
     return pointwise_launch(planner, entry, call,
                             broadcast_layout("cast", call.inputs, call.output.shape), {});
+  };
+  cast.body = [](const Call& call, const Planner&) {
+    const DType from = call.inputs[0].dtype;
+    const DType to = call.output.dtype;
+    return pointwise_body(call, function_of(from, to), {cast_source(from, to)}, {});
   };
   return cast;
 }

@@ -40,16 +40,19 @@ Descriptor pointwise(const std::string& name, const std::string& summary, const 
     return pointwise_launch(planner, entry, call,
                             broadcast_layout(name, call.inputs, call.output.shape), values(call));
   };
+  descriptor.body = [op, values](const Call& call, const Planner& planner) {
+    return op_body(op, call, planner, values(call));
+  };
   return descriptor;
 }
 
 Descriptor binary(const std::string& operation, const std::string& summary) {
-  return pointwise("elementwise_" + operation, summary, {"op_" + operation, 2, 0}, kEveryDType);
+  return pointwise("elementwise_" + operation, summary, {operation, 2, 0}, kEveryDType);
 }
 
 Descriptor unary(const std::string& operation, const std::string& summary,
                  const std::vector<DType>& dtypes) {
-  return pointwise(operation, summary, {"op_" + operation, 1, 0}, dtypes);
+  return pointwise(operation, summary, {operation, 1, 0}, dtypes);
 }
 
 // A parameter that is one element of the output's type.
@@ -96,7 +99,7 @@ std::vector<Value> clamp_values(const Call& call) {
 Descriptor clamp_kernel() {
   Descriptor clamp =
       pointwise("clamp", "Elements below min become min, those above max become max; NaN stays.",
-                {"op_clamp", 1, 2}, kEveryDType,
+                {"clamp", 1, 2}, kEveryDType,
                 {element("min", "the lower bound; none when absent"),
                  element("max", "the upper bound; none when absent")},
                 clamp_values);
@@ -121,14 +124,14 @@ Descriptor clamp_kernel() {
 Descriptor relu_kernel() {
   ParamSpec slope = element("slope", "what negative elements are multiplied by (leaky relu)");
   slope.fallback = int64_t{0};
-  return pointwise("relu", "max(x, 0), or slope * x for x below 0; NaN stays.", {"op_relu", 1, 1},
+  return pointwise("relu", "max(x, 0), or slope * x for x below 0; NaN stays.", {"relu", 1, 1},
                    kEveryDType, {slope}, [](const Call& call) {
                      return std::vector{call.element("slope", call.output.dtype)};
                    });
 }
 
 Descriptor scalar_mul_kernel() {
-  return pointwise("scalar_mul", "x * scalar; integers wrap.", {"op_scalar_mul", 1, 1}, kEveryDType,
+  return pointwise("scalar_mul", "x * scalar; integers wrap.", {"scalar_mul", 1, 1}, kEveryDType,
                    {required(element("scalar", "the factor"))}, [](const Call& call) {
                      return std::vector{call.element("scalar", call.output.dtype)};
                    });
@@ -136,7 +139,7 @@ Descriptor scalar_mul_kernel() {
 
 Descriptor fill_kernel() {
   return pointwise(
-      "fill", "Sets every element of the output to value.", {"op_fill", 0, 1}, kEveryDType,
+      "fill", "Sets every element of the output to value.", {"fill", 0, 1}, kEveryDType,
       {required(element("value", "what to fill with"))},
       [](const Call& call) { return std::vector{call.element("value", call.output.dtype)}; });
 }

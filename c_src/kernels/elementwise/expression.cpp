@@ -67,14 +67,38 @@ void check_names(const std::string& kernel, const std::vector<std::string>& para
   }
 }
 
-// static inline T body(T x, T scale) { return (T)(x * scale); }
-std::string body_source(const std::string& expression, int inputs,
-                        const std::vector<std::string>& params) {
+// static inline T NAME(T x, T scale) { return (T)(x * scale); }
+std::string function_source(const std::string& expression, int inputs,
+                            const std::vector<std::string>& params) {
   std::vector<std::string> arguments;
   for (int i = 0; i < inputs; ++i) arguments.push_back(text("T ", kInputNames[i]));
   for (const std::string& param : params) arguments.push_back("T " + param);
-  return text("static inline T expression_body(", join(arguments, ", "), ") {\n  return (T)(",
-              expression, ");\n}\n");
+  return text("static inline T NAME(", join(arguments, ", "), ") {\n  return (T)(", expression,
+              ");\n}\n");
+}
+
+// Different functions may meet in a fused kernel, so each has a name made of what it is.
+std::string function_name(const std::string& source, DType dtype) {
+  uint64_t hash = 14695981039346656037u;  // FNV-1a
+  for (unsigned char c : source) hash = (hash ^ c) * 1099511628211u;
+  return text("expression_", hash, "_", to_string(dtype));
+}
+
+Part function_part(const std::string& source, DType dtype) {
+  Part part{"", element_defines(dtype), source};
+  part.defines.emplace_back("NAME", function_name(source, dtype));
+  return part;
+}
+
+// 0.5 is meant to be of the kernel's own precision.
+std::string options_for(DType dtype) {
+  return dtype == DType::f32 ? "-cl-single-precision-constant" : "";
+}
+
+std::vector<Value> values_of(const Call& call, const std::vector<std::string>& params) {
+  std::vector<Value> values;
+  for (const std::string& param : params) values.push_back(call.element(param, call.output.dtype));
+  return values;
 }
 
 }  // namespace
@@ -111,25 +135,31 @@ Descriptor make_pointwise_expression(const std::string& name, const std::string&
     need_output_dtype(name, call, {call.inputs[0].dtype});
     need_broadcast(name, call);
   };
-  descriptor.plan = [name, params, body = body_source(expression, inputs, params)](
-                        const Call& call, Planner& planner) {
+  const std::string source = function_source(expression, inputs, params);
+  descriptor.plan = [name, params, source](const Call& call, Planner& planner) {
     planner.need_arithmetic(name, call);
-    Defines defines = element_defines(call.output.dtype);
-    const std::vector<DType> types(call.inputs.size(), call.output.dtype);
-    const Part instance = pointwise_part(planner, "run_expression", "expression_body", types,
-                                         static_cast<int>(params.size()));
-    defines.insert(defines.end(), instance.defines.begin(), instance.defines.end());
-    const Entry entry{
-        planner.program(body, {"elementwise/pointwise_layout.cl", instance.file}, defines,
-                        // 0.5 is meant to be of the kernel's own precision.
-                        call.output.dtype == DType::f32 ? "-cl-single-precision-constant" : ""),
-        "run_expression"};
-    std::vector<Value> values;
-    for (const std::string& param : params) {
-      values.push_back(call.element(param, call.output.dtype));
-    }
+    const DType dtype = call.output.dtype;
+    const auto parts = [&] {
+      const std::vector<DType> types(call.inputs.size(), dtype);
+      return std::vector<Part>{
+          {"elementwise/pointwise_layout.cl"},
+          function_part(source, dtype),
+          pointwise_part(planner, "run_expression", function_name(source, dtype), types, dtype,
+                         static_cast<int>(params.size()))};
+    };
+    const Entry entry{planner.program(text("expression ", to_string(dtype), "\n", source), parts,
+                                      options_for(dtype)),
+                      "run_expression"};
     return pointwise_launch(planner, entry, call,
-                            broadcast_layout(name, call.inputs, call.output.shape), values);
+                            broadcast_layout(name, call.inputs, call.output.shape),
+                            values_of(call, params));
+  };
+  descriptor.body = [params, source](const Call& call, const Planner&) {
+    const DType dtype = call.output.dtype;
+    Body body = pointwise_body(call, function_name(source, dtype), {function_part(source, dtype)},
+                               values_of(call, params));
+    body.options = options_for(dtype);
+    return body;
   };
   return descriptor;
 }

@@ -12,8 +12,6 @@
 
 #if T_BITS == 32
 
-#define VECTOR_LOG log_f32
-
 static inline float log_f32(float x) {
   const bool tiny = x < 0x1p-126f;
   const int bits = as_int(tiny ? x * 0x1p25f : x) + (0x3f800000 - 0x3f3504f3);
@@ -31,8 +29,6 @@ static inline float log_f32(float x) {
 }
 
 #else
-
-#define VECTOR_LOG log_f64
 
 static inline double log_f64(double x) {
   const bool tiny = x < 0x1p-1022;

@@ -5,58 +5,55 @@
 //             without undefined behaviour; T itself for floats
 //   T_FLOAT   1 for float and double, else 0
 //   T_SIGNED  1 for types with negative values, else 0
+//   OP(name)  the function's name, which tells T: a program may have this file for several types
+//   LOG       the logarithm for T: the builtin one, or that of log_cpu.cl
 //
-// Edge rules: integers wrap; an integer divided by zero is 0; floats follow IEEE 754, and op_min
-// and op_max give NaN when either argument is NaN. No preconditions: every argument is defined.
+// Edge rules: integers wrap; an integer divided by zero is 0; floats follow IEEE 754, and min and
+// max give NaN when either argument is NaN. No preconditions: every argument is defined.
 
-static inline T op_identity(T x) { return x; }
+static inline T OP(identity)(T x) { return x; }
 
-static inline T op_add(T a, T b) { return (T)((UT)a + (UT)b); }
-static inline T op_sub(T a, T b) { return (T)((UT)a - (UT)b); }
-static inline T op_mul(T a, T b) { return (T)((UT)a * (UT)b); }
-static inline T op_neg(T x) { return (T)(T_FLOAT ? -x : (UT)0 - (UT)x); }
+static inline T OP(add)(T a, T b) { return (T)((UT)a + (UT)b); }
+static inline T OP(sub)(T a, T b) { return (T)((UT)a - (UT)b); }
+static inline T OP(mul)(T a, T b) { return (T)((UT)a * (UT)b); }
+static inline T OP(neg)(T x) { return (T)(T_FLOAT ? -x : (UT)0 - (UT)x); }
 
 // For NaN in `a` the second comparison keeps it; for NaN in `b` both comparisons fail.
-static inline T op_min(T a, T b) { return (a < b || a != a) ? a : b; }
-static inline T op_max(T a, T b) { return (a > b || a != a) ? a : b; }
+static inline T OP(min)(T a, T b) { return (a < b || a != a) ? a : b; }
+static inline T OP(max)(T a, T b) { return (a > b || a != a) ? a : b; }
 
 // NaN passes both comparisons.
-static inline T op_clamp(T x, T low, T high) { return x < low ? low : (x > high ? high : x); }
+static inline T OP(clamp)(T x, T low, T high) { return x < low ? low : (x > high ? high : x); }
 
-static inline T op_scalar_mul(T x, T scalar) { return op_mul(x, scalar); }
+static inline T OP(scalar_mul)(T x, T scalar) { return OP(mul)(x, scalar); }
 
 // slope * x would turn -inf into NaN for a slope of 0; NaN itself stays.
-static inline T op_relu(T x, T slope) {
-  const T below = slope == (T)0 ? (x != x ? x : (T)0) : op_mul(slope, x);
+static inline T OP(relu)(T x, T slope) {
+  const T below = slope == (T)0 ? (x != x ? x : (T)0) : OP(mul)(slope, x);
   return x > (T)0 ? x : below;
 }
 
-static inline T op_fill(T value) { return value; }
+static inline T OP(fill)(T value) { return value; }
 
 #if T_FLOAT
 
-// log_cpu.cl, when it comes first, has its own.
-#ifndef VECTOR_LOG
-#define VECTOR_LOG log
-#endif
-
-static inline T op_div(T a, T b) { return a / b; }
-static inline T op_pow(T a, T b) { return pow(a, b); }
-static inline T op_abs(T x) { return fabs(x); }
-static inline T op_exp(T x) { return exp(x); }
-static inline T op_log(T x) { return VECTOR_LOG(x); }
-static inline T op_sqrt(T x) { return sqrt(x); }
-static inline T op_tanh(T x) { return tanh(x); }
-static inline T op_sigmoid(T x) { return (T)1 / ((T)1 + exp(-x)); }
+static inline T OP(div)(T a, T b) { return a / b; }
+static inline T OP(pow)(T a, T b) { return pow(a, b); }
+static inline T OP(abs)(T x) { return fabs(x); }
+static inline T OP(exp)(T x) { return exp(x); }
+static inline T OP(log)(T x) { return LOG(x); }
+static inline T OP(sqrt)(T x) { return sqrt(x); }
+static inline T OP(tanh)(T x) { return tanh(x); }
+static inline T OP(sigmoid)(T x) { return (T)1 / ((T)1 + exp(-x)); }
 
 #else
 
 // The divisors 0 and -1 trap on some CPUs (the latter for the smallest value only), so neither
 // reaches the division.
-static inline T op_div(T a, T b) {
+static inline T OP(div)(T a, T b) {
 #if T_SIGNED
   const T divisor = (b == 0 || b == -1) ? (T)1 : b;
-  const T quotient = b == -1 ? op_neg(a) : (T)(a / divisor);
+  const T quotient = b == -1 ? OP(neg)(a) : (T)(a / divisor);
 #else
   const T quotient = (T)(a / (b == 0 ? (T)1 : b));
 #endif
@@ -64,7 +61,7 @@ static inline T op_div(T a, T b) {
 }
 
 // By squaring. A negative power of anything but 1 and -1 is below 1, and that truncates to 0.
-static inline T op_pow(T base, T exponent) {
+static inline T OP(pow)(T base, T exponent) {
 #if T_SIGNED
   if (exponent < 0) {
     if (base == 1) return 1;
@@ -81,9 +78,9 @@ static inline T op_pow(T base, T exponent) {
   return (T)result;
 }
 
-static inline T op_abs(T x) {
+static inline T OP(abs)(T x) {
 #if T_SIGNED
-  return max(x, op_neg(x));
+  return max(x, OP(neg)(x));
 #else
   return x;
 #endif

@@ -7,13 +7,14 @@
 #include <vector>
 
 #include "kernels/elementwise/broadcast.hpp"
-#include "kernels/planner.hpp"
+#include "kernels/fusion/body.hpp"
 
 namespace dala {
 
-// An operation on one element: a function of ops.cl, its inputs, then its parameters.
+// An operation on one element: a function of ops.cl by its name there, its inputs, then its
+// parameters.
 struct PointwiseOp {
-  std::string body;
+  std::string name;
   int inputs = 1;
   int params = 0;
 };
@@ -21,10 +22,17 @@ struct PointwiseOp {
 // The template of this device's class.
 std::string pointwise_template(const Planner& planner);
 
-// One instance of the template: a kernel `entry` that applies the function `body`. T is defined by
-// an earlier part; input types are those given.
+// One instance of the template: a kernel `entry` that applies the function `body`.
 Part pointwise_part(const Planner& planner, const std::string& entry, const std::string& body,
-                    const std::vector<DType>& input_types, int params);
+                    const std::vector<DType>& input_types, DType output, int params);
+
+// A body over elements. What defines `function`, and the build options that it needs, are up to
+// the caller.
+Body pointwise_body(const Call& call, std::string function, std::vector<Part> source,
+                    const std::vector<Value>& values);
+// The body that is one of the operations.
+Body op_body(const PointwiseOp& op, const Call& call, const Planner& planner,
+             const std::vector<Value>& values);
 
 // The kernel that applies an operation to elements of one type, in the program it shares with all
 // other operations on that type.
@@ -33,6 +41,13 @@ struct Entry {
   std::string name;
 };
 Entry pointwise_entry(Planner& planner, const PointwiseOp& op, DType dtype);
+
+// How the elements, or places, of an output are dealt out to work-groups.
+struct Spread {
+  Range range;
+  int64_t chunk = 0;  // per work-group (CPU class)
+};
+Spread spread_out(const Planner& planner, int64_t count);
 
 // One launch over the layout. `values` are the parameters, as elements of the output's type.
 Launch pointwise_launch(const Planner& planner, const Entry& entry, const Call& call,

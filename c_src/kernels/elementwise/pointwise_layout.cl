@@ -5,6 +5,10 @@
 // ones that every operand walks through in one stride have been merged; strides are in elements,
 // 0 along a dimension in which an input repeats. There is always at least one dimension.
 
+// Results are the same whether a kernel runs by itself or fused with others, so a product and a sum
+// of the same expression stay two operations in both; see fusion/fused_layout.cl.
+#pragma OPENCL FP_CONTRACT OFF
+
 #define MAX_RANK 8
 #define MAX_INPUTS 4
 

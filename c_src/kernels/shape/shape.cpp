@@ -105,7 +105,7 @@ Launch plan_transpose(const Call& call, Planner& planner) {
                                                : gpu_step(planner, *matrices, type));
     launch.work = 2.0 * static_cast<double>(call.output.bytes());
   } else {
-    const Entry copy = pointwise_entry(planner, {"op_identity", 1, 0}, carrier(call.output.dtype));
+    const Entry copy = pointwise_entry(planner, {"identity", 1, 0}, carrier(call.output.dtype));
     launch = pointwise_launch(planner, copy, call, layout, {});
   }
   launch.in_place = false;

@@ -562,6 +562,26 @@ defmodule Dala.Gpu.Compute do
   defdelegate pipeline_run(pipeline), to: Pipeline, as: :run
 
   @doc """
+  Tells what a run of a pipeline does: which stages are fused, and how many bytes they move.
+
+  ## Example
+
+      iex> a = Dala.Gpu.Compute.buffer([-1, 2], {2})
+      iex> pipeline = Dala.Gpu.Compute.pipeline()
+      iex> relu = %{op: :run_kernel, kernel: :relu, inputs: [a], output: a}
+      iex> Dala.Gpu.Compute.pipeline_add(pipeline, relu)
+      iex> plan = Dala.Gpu.Compute.pipeline_explain(pipeline)
+      iex> plan |> to_string() |> String.split("\\n")
+      [
+        "stages  kernel  writes   moves",
+        "0       relu    f32 {2}  16 B",
+        "1 kernel for 1 stage; moves 16 B; temporary memory 0 B"
+      ]
+  """
+  @spec pipeline_explain(Pipeline.t()) :: Pipeline.Plan.t()
+  defdelegate pipeline_explain(pipeline), to: Pipeline, as: :explain
+
+  @doc """
   Releases a pipeline and its hold on the buffers.
 
   ## Example

@@ -83,6 +83,15 @@ defmodule Dala.Gpu.Compute.Buffer do
     allocate(dims, dtype, fn -> Native.buffer_zeros(dims, dtype) end)
   end
 
+  @doc false
+  # For the stages of a pipeline only; see `Dala.Gpu.Compute.Pipeline.temporary/2`.
+  @spec temporary(shape() | [non_neg_integer()], dtype()) :: t()
+  def temporary(shape, dtype) do
+    dims = dims!(shape)
+    dtype = dtype!(dtype)
+    allocate(dims, dtype, fn -> Native.buffer_temporary(dims, dtype) end)
+  end
+
   @doc """
   Creates a buffer from the bytes of its elements, without a copy where the device allows that.
 
@@ -220,7 +229,7 @@ defmodule Dala.Gpu.Compute.Buffer do
       true
   """
   @spec valid?(t() | reference()) :: boolean()
-  def valid?(buffer), do: Native.buffer_valid(ref!(buffer))
+  def valid?(buffer), do: Native.buffer_state(ref!(buffer)) != :freed
 
   @doc """
   Gives the shape as a tuple.
@@ -355,12 +364,18 @@ defmodule Dala.Gpu.Compute.Buffer do
   end
 
   defimpl Inspect do
-    alias Dala.Gpu.Compute.{Buffer, Bytes}
+    alias Dala.Gpu.Compute.{Buffer, Bytes, Native}
 
     # Only what the buffer is, never what it holds: reading could take long.
     def inspect(%Buffer{} = buffer, _opts) do
       dims = buffer.shape |> Tuple.to_list() |> Enum.map_join(&"[#{&1}]")
-      memory = if Buffer.valid?(buffer), do: Bytes.format(Buffer.size(buffer)), else: "freed"
+
+      memory =
+        case Native.buffer_state(buffer.ref) do
+          :memory -> Bytes.format(Buffer.size(buffer))
+          other -> other
+        end
+
       "#Dala.Gpu.Compute.Buffer<#{buffer.dtype}#{dims} #{memory}>"
     end
   end

@@ -107,14 +107,17 @@ defmodule Dala.Gpu.Compute.Native do
   @spec buffer_zeros(dims(), dtype()) :: {:ok, reference()} | failure()
   def buffer_zeros(_shape, _dtype), do: missing()
 
+  @spec buffer_temporary(dims(), dtype()) :: {:ok, reference()} | failure()
+  def buffer_temporary(_shape, _dtype), do: missing()
+
   @spec buffer_type(reference()) :: {:ok, {dims(), dtype()}} | failure()
   def buffer_type(_buffer), do: missing()
 
   @spec buffer_free(reference()) :: result()
   def buffer_free(_buffer), do: missing()
 
-  @spec buffer_valid(reference()) :: boolean()
-  def buffer_valid(_buffer), do: missing()
+  @spec buffer_state(reference()) :: :memory | :temporary | :freed
+  def buffer_state(_buffer), do: missing()
 
   # Pending: the bytes are in the readback once the command is done, however it ends.
   @spec buffer_read(reference()) :: {:ok, binary()} | {:pending, id(), reference()} | failure()
@@ -183,6 +186,9 @@ defmodule Dala.Gpu.Compute.Native do
 
   @spec pipeline_run(reference(), reference(), reference() | nil) :: started()
   def pipeline_run(_pipeline, _ref, _profile), do: missing()
+
+  @spec pipeline_explain(reference()) :: {:ok, map()} | failure()
+  def pipeline_explain(_pipeline), do: missing()
 
   @spec pipeline_free(reference()) :: :ok
   def pipeline_free(_pipeline), do: missing()

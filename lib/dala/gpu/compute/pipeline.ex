@@ -19,6 +19,10 @@ defmodule Dala.Gpu.Compute.Pipeline do
   Stages take effect in their order. One that cannot run is reported by `run/1`, with its index in
   `details.stage`, before any stage has run.
 
+  Stages that compute each element from the elements at the same place, one after the other, run as
+  one kernel, with the same result to the last bit. What nobody can see is not written: see
+  `temporary/2`, `explain/1` and the guide on pipelines.
+
   ## Example
 
       iex> alias Dala.Gpu.Compute.{Buffer, Pipeline}
@@ -42,6 +46,7 @@ defmodule Dala.Gpu.Compute.Pipeline do
   """
 
   alias Dala.Gpu.Compute.{Buffer, Command, Error, Native, Runtime}
+  alias Dala.Gpu.Compute.Pipeline.Plan
 
   @keys [:op, :kernel, :inputs, :output, :params]
 
@@ -75,6 +80,26 @@ defmodule Dala.Gpu.Compute.Pipeline do
     Runtime.ensure!()
     %__MODULE__{ref: Native.pipeline_new()}
   end
+
+  @doc """
+  Creates a buffer for values between the stages of a pipeline.
+
+  Only stages may use it, in any pipeline; a stage has to write to it before one reads from it. It
+  has no memory of its own: a pipeline takes some while it runs, and only where the value cannot
+  stay inside a kernel. Reading it, or a command on it, is the error `:unsupported`.
+
+  ## Parameters
+
+    * `shape` - a tuple (or list) of dimensions
+    * `dtype` - the element type, `:f32` by default
+
+  ## Example
+
+      iex> Dala.Gpu.Compute.Pipeline.temporary({480, 640, 4}, :u8)
+      #Dala.Gpu.Compute.Buffer<u8[480][640][4] temporary>
+  """
+  @spec temporary(Buffer.shape() | [non_neg_integer()], Buffer.dtype()) :: Buffer.t()
+  def temporary(shape, dtype \\ :f32), do: Buffer.temporary(shape, dtype)
 
   @doc """
   Adds a stage and returns the pipeline.
@@ -112,6 +137,35 @@ defmodule Dala.Gpu.Compute.Pipeline do
   @spec run(t()) :: :ok | {:error, Error.t()}
   def run(%__MODULE__{ref: pipeline}) do
     with :ok <- Runtime.ensure(), do: Command.run(&Native.pipeline_run(pipeline, &1, nil))
+  end
+
+  @doc """
+  Tells what a run does: which stages are fused, and how many bytes they move.
+
+  The plan prints as a table; see `Dala.Gpu.Compute.Pipeline.Plan`. A stage that cannot run is an
+  error here as it is in `run/1`, and is raised.
+
+  ## Example
+
+      iex> alias Dala.Gpu.Compute.{Buffer, Pipeline}
+      iex> [a, b] = for _ <- 1..2, do: Buffer.zeros({1000})
+      iex> between = Pipeline.temporary({1000})
+      iex> plan =
+      ...>   Pipeline.new()
+      ...>   |> Pipeline.add(%{op: :run_kernel, kernel: :exp, inputs: [a], output: between})
+      ...>   |> Pipeline.add(%{op: :run_kernel, kernel: :neg, inputs: [between], output: b})
+      ...>   |> Pipeline.explain()
+      iex> plan |> to_string() |> String.split("\\n")
+      [
+        "stages  kernel     writes      moves",
+        "0-1     exp + neg  f32 {1000}  7.8 KiB instead of 15.6 KiB",
+        "1 kernel for 2 stages; moves 7.8 KiB instead of 15.6 KiB; temporary memory 0 B"
+      ]
+  """
+  @spec explain(t()) :: Plan.t()
+  def explain(%__MODULE__{ref: pipeline}) do
+    Runtime.ensure!()
+    pipeline |> Native.pipeline_explain() |> Error.value!() |> Plan.new()
   end
 
   @doc """

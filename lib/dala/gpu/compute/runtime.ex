@@ -13,6 +13,7 @@ defmodule Dala.Gpu.Compute.Runtime do
     cache_dir: "",
     zero_copy: true,
     pin_threads: true,
+    fusion: true,
     memory_limit: 0
   }
 
@@ -86,7 +87,9 @@ defmodule Dala.Gpu.Compute.Runtime do
     do: Atom.to_string(choice)
 
   defp setting!(:cache_dir, path) when is_binary(path), do: path
-  defp setting!(key, flag) when key in [:zero_copy, :pin_threads] and is_boolean(flag), do: flag
+
+  defp setting!(key, flag) when key in [:zero_copy, :pin_threads, :fusion] and is_boolean(flag),
+    do: flag
 
   defp setting!(:memory_limit, bytes) when is_integer(bytes) and bytes in 0..0x7FFFFFFFFFFFFFFF,
     do: bytes
@@ -100,6 +103,6 @@ defmodule Dala.Gpu.Compute.Runtime do
   defp expected(:device_class), do: ":auto, :cpu or :gpu"
   defp expected(:matmul), do: ":auto, :builtin or :clblast"
   defp expected(:cache_dir), do: "the path of a folder"
-  defp expected(key) when key in [:zero_copy, :pin_threads], do: "true or false"
+  defp expected(key) when key in [:zero_copy, :pin_threads, :fusion], do: "true or false"
   defp expected(:memory_limit), do: "a number of bytes (0 is what the device has)"
 end

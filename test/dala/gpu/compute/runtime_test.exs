@@ -25,6 +25,7 @@ defmodule Dala.Gpu.Compute.RuntimeTest do
              cache_dir: "",
              zero_copy: true,
              pin_threads: true,
+             fusion: true,
              memory_limit: 0
            }
   end
@@ -38,6 +39,7 @@ defmodule Dala.Gpu.Compute.RuntimeTest do
         cache_dir: "/tmp/kernels",
         zero_copy: false,
         pin_threads: false,
+        fusion: false,
         memory_limit: 1_000_000
       ]
     )
@@ -49,6 +51,7 @@ defmodule Dala.Gpu.Compute.RuntimeTest do
              cache_dir: "/tmp/kernels",
              zero_copy: false,
              pin_threads: false,
+             fusion: false,
              memory_limit: 1_000_000
            }
   end
@@ -62,6 +65,7 @@ defmodule Dala.Gpu.Compute.RuntimeTest do
           {:cache_dir, nil, "the path of a folder"},
           {:zero_copy, 1, "true or false"},
           {:pin_threads, :yes, "true or false"},
+          {:fusion, 0, "true or false"},
           {:memory_limit, -1, "a number of bytes (0 is what the device has)"}
         ] do
       Application.put_env(:dala_gpu, key, value)

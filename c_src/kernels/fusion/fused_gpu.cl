@@ -1,0 +1,41 @@
+// Several stages at every place of their outputs, for devices with many narrow processors.
+// ENTRY, ARGUMENTS, PLACE, N_WALKED and layout are those of fused_cpu.cl.
+//
+// One work item per place. Edge rule: items past layout.count do nothing. Preconditions:
+// 1 <= rank <= MAX_RANK, dims > 0; an input that shares memory with an output is read at the place
+// i only.
+
+typedef struct {
+  long count;
+  long chunk;  // not used
+#if N_WALKED > 0
+  long rank;
+  long dims[MAX_RANK];
+  long strides[N_WALKED][MAX_RANK];
+#endif
+} PASTE(ENTRY, _layout);
+
+__kernel void ENTRY(ARGUMENTS const PASTE(ENTRY, _layout) layout) {
+  const long i = (long)get_global_id(0);
+  if (i >= layout.count) return;
+
+#if N_WALKED == 0
+  PLACE
+#else
+  long at[N_WALKED];
+  for (int n = 0; n < N_WALKED; ++n) at[n] = 0;
+  long rest = i;
+  for (long d = 0; d < layout.rank; ++d) {
+    // The outermost dimension needs no division: what is left lies within it.
+    const bool outermost = d + 1 == layout.rank;
+    const long position = outermost ? rest : rest % layout.dims[d];
+    if (!outermost) rest /= layout.dims[d];
+    for (int n = 0; n < N_WALKED; ++n) at[n] += position * layout.strides[n][d];
+  }
+#define ROW(n) at[n]
+#define REPEATED(n) at[n]
+  PLACE
+#undef ROW
+#undef REPEATED
+#endif
+}
