@@ -6,19 +6,8 @@
 namespace dala::nif {
 namespace {
 
-// Results up to this size are copied into an ordinary binary: that costs less than keeping the
-// storage from being written to.
-constexpr size_t kCopyUpTo = 4096;
-
 Term new_buffer(ErlNifEnv* env, BufferPtr buffer) {
   return ok(env, fine::encode(env, fine::make_resource<BufferResource>(std::move(buffer))));
-}
-
-Term encode_binary(ErlNifEnv* env, const std::shared_ptr<Readback>& readback) {
-  const auto* data = reinterpret_cast<const char*>(readback->data());
-  if (readback->bytes() <= kCopyUpTo) return fine::make_new_binary(env, data, readback->bytes());
-  return fine::make_resource_binary(env, fine::make_resource<ReadbackResource>(readback), data,
-                                    readback->bytes());
 }
 
 // Keeps a binary alive in an environment of its own, and finds its bytes there.

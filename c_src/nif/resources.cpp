@@ -5,6 +5,10 @@
 namespace dala::nif {
 namespace {
 
+// Results up to this size are copied into an ordinary binary: that costs less than keeping the
+// storage from being written to.
+constexpr size_t kCopyUpTo = 4096;
+
 class Process : public Client {
  public:
   explicit Process(ErlNifPid pid) : pid_(pid) {}
@@ -23,6 +27,13 @@ class Process : public Client {
 void ReadbackResource::destructor(ErlNifEnv*) {
   if (readback == nullptr || readback->shares_storage()) return;
   Instance::get().let_go(std::move(readback));
+}
+
+Term encode_binary(ErlNifEnv* env, const std::shared_ptr<Readback>& readback) {
+  const auto* data = reinterpret_cast<const char*>(readback->data());
+  if (readback->bytes() <= kCopyUpTo) return fine::make_new_binary(env, data, readback->bytes());
+  return fine::make_resource_binary(env, fine::make_resource<ReadbackResource>(readback), data,
+                                    readback->bytes());
 }
 
 BufferPtr decode_buffer(ErlNifEnv* env, ERL_NIF_TERM term, const std::string& what) {

@@ -19,6 +19,9 @@ struct ReadbackResource {
   void destructor(ErlNifEnv*);
 };
 
+// The bytes as a binary, which keeps the readback.
+Term encode_binary(ErlNifEnv* env, const std::shared_ptr<Readback>& readback);
+
 // Counts while it lives.
 struct ProfileResource {
   std::shared_ptr<Profile> profile;

@@ -207,6 +207,15 @@ defmodule Dala.Gpu.Compute.Native do
   @spec kernel_unregister(String.t()) :: boolean()
   def kernel_unregister(_name), do: missing()
 
+  # Picture files, on dirty schedulers.
+
+  @spec image_decode(binary()) :: {:ok, {pos_integer(), pos_integer(), binary()}} | failure()
+  def image_decode(_file), do: missing()
+
+  @spec image_encode(binary(), pos_integer(), pos_integer(), :png | :jpeg, 1..100) ::
+          {:ok, binary()} | failure()
+  def image_encode(_rgba, _width, _height, _format, _quality), do: missing()
+
   # An exception as the reason is raised as such.
   defp missing do
     :erlang.nif_error(%RuntimeError{message: :persistent_term.get(@problem, "not loaded")})

@@ -1,0 +1,35 @@
+// Picture files. Both take as long as the picture is large, so they run on dirty schedulers; they
+// need no device.
+#include "media/picture.hpp"
+#include "nif/resources.hpp"
+
+namespace dala::nif {
+
+// `{:ok, {width, height, rgba}}`
+Term image_decode(ErlNifEnv* env, ErlNifBinary file) {
+  return guarded(env, [&] {
+    const media::Picture picture =
+        media::decode({reinterpret_cast<const std::byte*>(file.data), file.size});
+    return ok(env, tuple(env, {integer(env, picture.width), integer(env, picture.height),
+                               encode_binary(env, picture.pixels)}));
+  });
+}
+FINE_NIF(image_decode, ERL_NIF_DIRTY_JOB_CPU_BOUND);
+
+// `{:ok, file}`. The caller has checked that the sizes fit.
+Term image_encode(ErlNifEnv* env, ErlNifBinary rgba, int64_t width, int64_t height,
+                  fine::Atom format, int64_t quality) {
+  return guarded(env, [&] {
+    if (width < 1 || height < 1 || width > media::kMaxPixels / height ||
+        rgba.size != static_cast<size_t>(width * height) * 4) {
+      throw std::invalid_argument("the pixels do not fit the size");
+    }
+    const media::View view{width, height, reinterpret_cast<const std::byte*>(rgba.data)};
+    const std::vector<std::byte> file =
+        format == "jpeg" ? encode_jpeg(view, static_cast<int>(quality)) : encode_png(view);
+    return ok(env, string(env, {reinterpret_cast<const char*>(file.data()), file.size()}));
+  });
+}
+FINE_NIF(image_encode, ERL_NIF_DIRTY_JOB_CPU_BOUND);
+
+}  // namespace dala::nif

@@ -1,0 +1,170 @@
+defmodule Dala.Media.ImageTest do
+  use Dala.Test.GpuCase, async: true
+
+  alias Dala.Media.Image
+
+  doctest Dala.Media.Image
+
+  defp gradient(width, height) do
+    data =
+      for y <- 0..(height - 1), x <- 0..(width - 1), into: <<>> do
+        <<rem(x * 3, 256), rem(y * 5, 256), rem(x + y, 256), 255 - rem(x, 200)>>
+      end
+
+    Image.new(width, height, data)
+  end
+
+  setup do
+    %{dir: scratch_dir("image")}
+  end
+
+  test "a PNG file gives back every byte", %{dir: dir} do
+    image = gradient(123, 45)
+    # PNG unless the name says otherwise.
+    for name <- ["a.png", "A.PNG", "plain"] do
+      path = Path.join(dir, name)
+      assert Image.write(image, path) == :ok
+      assert <<0x89, "PNG", _::binary>> = File.read!(path)
+      assert Image.read(path) == {:ok, image}
+    end
+  end
+
+  test "a JPEG file is close, and smaller with less quality", %{dir: dir} do
+    image = gradient(64, 48)
+    path = Path.join(dir, "a.jpg")
+    assert Image.write(image, path) == :ok
+    assert <<0xFF, 0xD8, _::binary>> = File.read!(path)
+    assert {:ok, %Image{width: 64, height: 48} = read} = Image.read(path)
+
+    differences =
+      for {got, {want, index}} <-
+            Enum.zip(
+              :binary.bin_to_list(read.data),
+              Enum.with_index(:binary.bin_to_list(image.data))
+            ),
+          do: abs(got - if(rem(index, 4) == 3, do: 255, else: want))
+
+    assert Enum.max(differences) <= 24
+    assert Enum.sum(differences) / length(differences) < 3
+    size = File.stat!(path).size
+    assert Image.write(image, path, quality: 20) == :ok
+    assert File.stat!(path).size < size
+    assert Image.write(image, Path.join(dir, "odd.bin"), format: :jpeg, quality: 20) == :ok
+    assert File.read!(path) == File.read!(Path.join(dir, "odd.bin"))
+  end
+
+  test "a BMP file, rows from the bottom up" do
+    header = <<"BM", 70::little-32, 0::32, 54::little-32, 40::little-32, 2::little-32>>
+    header = header <> <<2::little-32, 1::little-16, 24::little-16, 0::little-32, 0::size(160)>>
+    rows = <<3, 2, 1, 6, 5, 4, 0, 0>> <> <<9, 8, 7, 12, 11, 10, 0, 0>>
+    assert {:ok, image} = Image.decode(header <> rows)
+    assert image == Image.new(2, 2, <<7, 8, 9, 255, 10, 11, 12, 255, 1, 2, 3, 255, 4, 5, 6, 255>>)
+  end
+
+  test "to a buffer and back, without a copy where memory is shared" do
+    image = gradient(640, 480)
+    buffer = Image.to_buffer(image)
+    assert Compute.shape(buffer) == {480, 640, 4}
+    assert Compute.read(buffer) == image.data
+    assert Image.from_buffer(buffer) == image
+    :ok = Compute.run_kernel(:fill, [], buffer, value: 7)
+    assert Image.from_buffer(buffer).data == :binary.copy(<<7>>, 640 * 480 * 4)
+    assert image == gradient(640, 480)
+  end
+
+  test "decoded pixels outlive the file's bytes and go with the last reference" do
+    {:ok, png} = Image.encode(gradient(500, 400))
+
+    for _ <- 1..20 do
+      {:ok, image} = Image.decode(png)
+      assert binary_part(image.data, 0, 4) == <<0, 0, 0, 255>>
+    end
+  end
+
+  test "files that cannot be read or written are named", %{dir: dir} do
+    path = Path.join(dir, "missing.png")
+
+    assert_error(
+      Image.read(path),
+      :invalid_param,
+      "cannot read #{path}: no such file or directory"
+    )
+
+    assert_error(Image.read(dir), :invalid_param, "cannot read #{dir}: ")
+
+    path = Path.join(dir, "text.png")
+    File.write!(path, "this is no picture")
+
+    error =
+      assert_error(Image.read(path), :unsupported, "cannot read #{path}: the file is none of")
+
+    assert error.details.path == path
+
+    {:ok, png} = Image.encode(gradient(30, 30))
+    File.write!(path, binary_part(png, 0, div(byte_size(png), 2)))
+
+    assert_error(
+      Image.read(path),
+      :invalid_param,
+      "cannot read #{path}: the PNG file is damaged: "
+    )
+
+    image = gradient(3, 3)
+    path = Path.join([dir, "no", "folder.png"])
+    assert_error(Image.write(image, path), :invalid_param, "cannot write #{path}: no such file")
+    path = Path.join(dir, "a.gif")
+
+    assert_error(
+      Image.write(image, path),
+      :unsupported,
+      "cannot write #{path}: .gif files are not supported, .png and .jpg are"
+    )
+
+    refute File.exists?(path)
+  end
+
+  test "wrong sizes and options" do
+    assert_raises(:shape_mismatch, "2 by 2 pixels of RGBA are 16 bytes, the binary has 15", fn ->
+      Image.new(2, 2, <<0::120>>)
+    end)
+
+    for {width, height} <- [{0, 1}, {1, -1}, {1.5, 2}, {20_000, 20_000}] do
+      assert_raises(:invalid_param, "a picture has at least 1 by 1 and at most 134217728", fn ->
+        Image.new(width, height, :black)
+      end)
+    end
+
+    assert_raises(:shape_mismatch, "a picture is a u8 buffer of shape {height, width, 4}", fn ->
+      Image.from_buffer(zeros({2, 2, 3}, :u8))
+    end)
+
+    assert_raises(:dtype_mismatch, "got f32 of shape {2, 2, 4}", fn ->
+      Image.from_buffer(zeros({2, 2, 4}))
+    end)
+
+    # A struct that somebody has changed.
+    assert_raises(:shape_mismatch, "the binary has 4", fn ->
+      Image.encode(%{Image.new(2, 2, :red) | data: <<0, 0, 0, 0>>})
+    end)
+
+    image = Image.new(1, 1, :red)
+
+    assert_raise ArgumentError, ~r/format: to be :png or :jpeg/, fn ->
+      Image.encode(image, format: :gif)
+    end
+
+    assert_raise ArgumentError, ~r/quality: to be from 1 to 100/, fn ->
+      Image.encode(image, quality: 0)
+    end
+
+    assert_raise ArgumentError, ~r/unknown keys \[:size\]/, fn -> Image.encode(image, size: 1) end
+    assert_raise ArgumentError, ~r/expected the file's bytes/, fn -> Image.decode(:png) end
+    wide = Image.new(65_501, 1, :red)
+
+    assert_error(
+      Image.encode(wide, format: :jpeg),
+      :unsupported,
+      "at most 65500 rows and columns"
+    )
+  end
+end
