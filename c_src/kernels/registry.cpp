@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "kernels/elementwise/elementwise.hpp"
+#include "kernels/image/kernels.hpp"
 #include "kernels/linalg/matmul.hpp"
 #include "kernels/nn/nn.hpp"
 #include "kernels/reduce/reduce.hpp"
@@ -55,8 +56,8 @@ std::string suggestion(const std::string& given, const std::vector<std::string>&
 }  // namespace
 
 Registry::Registry() {
-  for (auto family :
-       {elementwise_kernels, shape_kernels, reduce_kernels, linalg_kernels, nn_kernels}) {
+  for (auto family : {elementwise_kernels, shape_kernels, reduce_kernels, linalg_kernels,
+                      nn_kernels, image_kernels}) {
     for (Descriptor& descriptor : family()) {
       std::string name = descriptor.name;
       kernels_.emplace(std::move(name), std::make_shared<Descriptor>(std::move(descriptor)));

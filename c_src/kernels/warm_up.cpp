@@ -37,7 +37,7 @@ void run(Engine& engine, const Descriptor& descriptor, const Call& call) {
 // what the output looks like, is found by asking.
 std::optional<Call> sample_call(const Descriptor& descriptor, DType dtype) {
   if (!takes(descriptor, dtype)) return std::nullopt;
-  const Shape ranks[] = {{1, 1}, {1, 1, 1, 1}};
+  const Shape ranks[] = {{1, 1}, {1, 1, 1, 1}, {1, 1, 4}};
   for (const Shape& shape : ranks) {
     const std::vector<TensorType> inputs(static_cast<size_t>(descriptor.inputs),
                                          TensorType{dtype, shape});

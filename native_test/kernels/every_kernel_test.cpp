@@ -47,7 +47,7 @@ void run_case(const std::string& kernel, const Subject& subject, const Case& exa
                                                                             std::byte{0x5a}));
     run(kernel, buffers, output, example.params);
     const Tensor got = from_bytes(example.output, engine().runtime().read_now(output));
-    const auto problem = difference(got, expected, tolerance);
+    const auto problem = difference(got, expected, tolerance, subject.levels);
     CHECK_MESSAGE(!problem, describe(kernel, example), alias < 0 ? "" : text(" into input ", alias),
                   ": ", problem.value_or(""));
     if (problem) return;

@@ -141,13 +141,15 @@ inline std::string number_text(long double number) {
 }
 
 // The first element that is not as expected, in words. `tolerance` is relative to the scales;
-// NaN equals NaN, and results that round to infinity may be either side of it.
+// NaN equals NaN, and results that round to infinity may be either side of it. Integers may be
+// `levels` apart.
 inline std::optional<std::string> difference(const Tensor& got, const Tensor& expected,
-                                             long double tolerance) {
+                                             long double tolerance, int64_t levels = 0) {
   if (got.type != expected.type || got.size() != expected.size()) return "another type";
   for (size_t i = 0; i < got.size(); ++i) {
     if (!got.is_real()) {
       if (got.integers[i] == expected.integers[i]) continue;
+      if (std::abs(got.integers[i] - expected.integers[i]) <= levels) continue;
       return text("element ", i, " is ", got.integers[i], ", expected ", expected.integers[i]);
     }
     const long double a = got.reals[i];

@@ -27,6 +27,8 @@ struct Subject {
   // How far off a result may be, relative to the scale of each element; 0 is exact.
   long double f32_tolerance = 0;
   long double f64_tolerance = 0;
+  // The same for integers, in steps of 1: of pictures, whose arithmetic is not exact.
+  int64_t levels = 0;
 };
 
 inline std::map<std::string, Subject>& subjects() {

@@ -1,0 +1,60 @@
+// The Gaussian blur of a picture and what is made of it, for devices with many narrow processors.
+//
+//   columns[y][x][c] = sum over k of weight[|k|] * in[y + k][x][c]
+//   blurred[y][x][c] = sum over k of weight[|k|] * columns[y][x + k][c],  k = -radius..radius
+//
+//   blur      blurred
+//   sharpen   in + amount * (in - blurred)
+//
+//   in, out   the picture and the result, elements of type T
+//   columns   as many MIDDLE, holding MIDDLE_ONE times the sums: between the two passes
+//   gauss     the radius and the weights, whose sum with those of the mirrored side is 1
+//
+// An item per element. Edge rules: beyond an edge the picture is mirrored, see image.cl; items past
+// the last element do nothing. Alpha is copied. Preconditions: out and in do not overlap.
+
+#if T_FLOAT
+#define MIDDLE float
+#define MIDDLE_ONE 1.0f
+#define AS_MIDDLE(x) (x)
+#else
+#define MIDDLE ushort
+#define MIDDLE_ONE 256.0f
+#define AS_MIDDLE(x) convert_ushort_sat_rte((x) * MIDDLE_ONE)
+#endif
+
+__kernel void gaussian_columns(__global const T *restrict in, __global MIDDLE *restrict columns,
+                               const Image image, const Gauss gauss) {
+  const long index = (long)get_global_id(0);
+  const long row_elements = image.width * image.channels;
+  if (index >= image.height * row_elements) return;
+  const int y = (int)(index / row_elements), height = (int)image.height;
+  in += index % row_elements;
+  float sum = gauss.weights[0] * (float)in[y * row_elements];
+  for (int k = 1; k <= gauss.radius; ++k) {
+    const float above = (float)in[mirrored(y - k, height) * row_elements];
+    sum += gauss.weights[k] * (above + (float)in[mirrored(y + k, height) * row_elements]);
+  }
+  columns[index] = AS_MIDDLE(sum);
+}
+
+static inline float blurred(__global const MIDDLE *columns, const long index, const Image image,
+                            const Gauss *gauss) {
+  const int channels = (int)image.channels, width = (int)image.width;
+  const int x = (int)(index % (image.width * image.channels)) / channels;
+  float sum = gauss->weights[0] * (float)columns[index];
+  columns += index - (long)x * channels;
+  for (int k = 1; k <= gauss->radius; ++k) {
+    const float left = (float)columns[mirrored(x - k, width) * channels];
+    sum += gauss->weights[k] * (left + (float)columns[mirrored(x + k, width) * channels]);
+  }
+  return sum / MIDDLE_ONE;
+}
+
+__kernel void blur(__global const T *restrict in, __global const MIDDLE *restrict columns,
+                   __global T *restrict out, const Image image, const Gauss gauss) {
+  const long index = (long)get_global_id(0);
+  if (index >= image.height * image.width * image.channels) return;
+  const bool alpha = image.channels == 4 && index % 4 == 3;
+  out[index] = alpha ? in[index] : AS_LEVEL(blurred(columns, index, image, &gauss));
+}

@@ -1,0 +1,16 @@
+#include "kernels/image/kernels.hpp"
+
+#include <iterator>
+
+namespace dala {
+
+Descriptors colour_kernels() { return {}; }
+
+Descriptors image_kernels() {
+  Descriptors all = spatial_kernels();
+  Descriptors colour = colour_kernels();
+  std::move(colour.begin(), colour.end(), std::back_inserter(all));
+  return all;
+}
+
+}  // namespace dala

@@ -1,0 +1,13 @@
+// The image family: filters on pictures of {height, width, channels} or {height, width}.
+#pragma once
+
+#include "kernels/registry.hpp"
+
+namespace dala {
+
+Descriptors image_kernels();
+
+Descriptors spatial_kernels();  // those that look at a pixel's neighbours
+Descriptors colour_kernels();   // those that look at one pixel at a time, and those that move them
+
+}  // namespace dala
