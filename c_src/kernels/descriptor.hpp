@@ -80,6 +80,8 @@ struct Descriptor {
   // they compute there, so that pipelines can fuse them. Called only after `check`.
   std::function<Body(const Call&, const Planner&)> body;
   bool custom = false;  // registered by a user
+  // A small call that passes, for kernels that a single element everywhere does not satisfy.
+  std::function<Call(DType)> sample = {};
 };
 
 // Checks a call against the descriptor: input count, parameters, element types, then its own

@@ -37,6 +37,10 @@ void run(Engine& engine, const Descriptor& descriptor, const Call& call) {
 // what the output looks like, is found by asking.
 std::optional<Call> sample_call(const Descriptor& descriptor, DType dtype) {
   if (!takes(descriptor, dtype)) return std::nullopt;
+  if (descriptor.sample) {
+    const Call call = descriptor.sample(dtype);
+    return validate(descriptor, call.inputs, call.output, sample_params(descriptor));
+  }
   const Shape ranks[] = {{1, 1}, {1, 1, 1, 1}, {1, 1, 4}};
   for (const Shape& shape : ranks) {
     const std::vector<TensorType> inputs(static_cast<size_t>(descriptor.inputs),

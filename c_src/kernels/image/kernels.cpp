@@ -4,8 +4,6 @@
 
 namespace dala {
 
-Descriptors colour_kernels() { return {}; }
-
 Descriptors image_kernels() {
   Descriptors all = spatial_kernels();
   Descriptors colour = colour_kernels();

@@ -1,0 +1,18 @@
+#include "kernels/image/colour.hpp"
+
+#include <iterator>
+
+#include "kernels/image/kernels.hpp"
+
+namespace dala {
+
+Descriptors colour_kernels() {
+  Descriptors all;
+  for (auto kind : {pixel_filter_kernels, yuv_kernels}) {
+    Descriptors kernels = kind();
+    std::move(kernels.begin(), kernels.end(), std::back_inserter(all));
+  }
+  return all;
+}
+
+}  // namespace dala
