@@ -5,5 +5,9 @@
 
 typedef struct {
   int radius;
+  float amount;  // of sharpen
   float weights[MOST_RADIUS + 1];
+  // The same for words, see words_cpu.cl: the first in parts of 2^16, the others of 2^17.
+  ushort words[MOST_RADIUS + 1];
+  short amount_word;  // in parts of 2^13
 } Gauss;

@@ -1,18 +1,25 @@
-#include "kernels/image/gaussian.hpp"
-
+#include <algorithm>
+#include <array>
 #include <cmath>
 
-#include "kernels/element.hpp"
+#include "kernels/image/spatial.hpp"
 
 namespace dala {
 namespace {
 
 constexpr int kMostRadius = 64;
+// The Gaussian that sharpen compares with.
+constexpr int kSharpenRadius = 2;
+constexpr double kSharpenSigma = 1.0;
+constexpr double kMostAmount = 4.0;
 
 // The same layout as the struct of that name in gauss.cl.
 struct Gauss {
   int32_t radius = 0;
+  float amount = 0;
   std::array<float, kMostRadius + 1> weights{};
+  std::array<uint16_t, kMostRadius + 1> words{};
+  int16_t amount_word = 0;
 };
 
 Gauss gauss_of(int64_t radius, double sigma) {
@@ -28,7 +35,70 @@ Gauss gauss_of(int64_t radius, double sigma) {
   for (size_t k = 0; k < weights.size(); ++k) {
     gauss.weights.at(k) = static_cast<float>(weights.at(k) / sum);
   }
+  // The weight in the middle takes what the others lose by rounding, so that grey stays grey. Each
+  // weight's error is carried on to the next, which leaves only a part of it.
+  long words = 0;
+  double carried = 0;
+  for (size_t k = static_cast<size_t>(radius); k > 0; --k) {
+    const double exact = weights.at(k) / sum * 0x1p17 + carried;
+    const long word = std::lround(exact);
+    carried = exact - static_cast<double>(word);
+    gauss.words.at(k) = static_cast<uint16_t>(word);
+    words += word;
+  }
+  gauss.words.at(0) = static_cast<uint16_t>(std::min(0x10000L - words, 0xffffL));
   return gauss;
+}
+
+void add_gpu_steps(Launch& launch, Planner& planner, const std::string& entry, DType dtype,
+                   const Image& image, const Gauss& gauss) {
+  const Range range = item_range(planner, image.count());
+  const size_t middle = dtype == DType::u8 ? sizeof(uint16_t) : sizeof(float);
+  launch.scratch.push_back(static_cast<size_t>(image.count()) * middle);
+  const auto program = spatial_program(planner, dtype);
+  launch.steps.push_back(KernelStep{
+      program, "gaussian_columns", {input(0), scratch(0), value(image), value(gauss)}, range});
+  launch.steps.push_back(KernelStep{
+      program, entry, {input(0), scratch(0), output(), value(image), value(gauss)}, range});
+}
+
+KernelStep cpu_step(Planner& planner, const std::string& entry, DType dtype, const Image& image,
+                    const Gauss& gauss) {
+  // A tile is wider than what it needs of its neighbours.
+  const int64_t middle = dtype == DType::u8 ? sizeof(uint16_t) : sizeof(float);
+  const int64_t pixel = image.channels * middle;
+  const int64_t columns =
+      std::max<int64_t>(line_bytes(planner) / pixel - 2 * gauss.radius, kMostRadius + 1);
+  const Tile tile = tile_of(planner, image, columns);
+  const auto line = static_cast<size_t>((tile.columns + 2 * gauss.radius) * pixel);
+  return {
+      spatial_program(planner, dtype),
+      entry,
+      {input(0), output(), value(image), value(gauss), value(tile), LocalMemory{line}},
+      tile_range(image, tile),
+  };
+}
+
+Launch plan_gauss(const std::string& entry, const Call& call, Planner& planner,
+                  const Gauss& gauss) {
+  Launch launch;
+  const Image image = input_image(call, entry);
+  if (image.count() == 0) return launch;
+  const DType dtype = call.output.dtype;
+  const auto moved = static_cast<double>(2 * call.output.bytes());
+  if (gauss.radius == 0) {
+    launch.steps.push_back(CopyStep{input(0), output(), call.output.bytes()});
+    launch.work = moved;
+    return launch;
+  }
+  if (planner.cpu_class()) {
+    launch.steps.push_back(cpu_step(planner, entry, dtype, image, gauss));
+  } else {
+    add_gpu_steps(launch, planner, entry, dtype, image, gauss);
+  }
+  const double operations = 4.0 * static_cast<double>(image.count() * (2 * gauss.radius + 1));
+  launch.work = moved + operations / 8;
+  return launch;
 }
 
 void check_blur(const Call& call) {
@@ -39,33 +109,16 @@ void check_blur(const Call& call) {
   check_same_image("blur", call);
 }
 
-void add_gpu_steps(Launch& launch, Planner& planner, const Call& call, const Image& image,
-                   const Gauss& gauss) {
-  const DType dtype = call.output.dtype;
-  const size_t items = planner.group_items(256);
-  Range range;
-  range.local[0] = items;
-  range.global[0] =
-      static_cast<size_t>(ceil_div(image.count(), static_cast<int64_t>(items))) * items;
-  const size_t middle = dtype == DType::u8 ? sizeof(uint16_t) : sizeof(float);
-  launch.scratch.push_back(static_cast<size_t>(image.count()) * middle);
-  const auto program = spatial_program(planner, dtype);
-  launch.steps.push_back(KernelStep{
-      program, "gaussian_columns", {input(0), scratch(0), value(image), value(gauss)}, range});
-  launch.steps.push_back(KernelStep{
-      program, "blur", {input(0), scratch(0), output(), value(image), value(gauss)}, range});
+Launch plan_blur(const Call& call, Planner& planner) {
+  return plan_gauss("blur", call, planner, gauss_of(call.integer("radius"), call.number("sigma")));
 }
 
-Launch plan_blur(const Call& call, Planner& planner) {
-  Launch launch;
-  const Image image = input_image(call, "blur");
-  if (image.count() == 0) return launch;
-  const Gauss gauss = gauss_of(call.integer("radius"), call.number("sigma"));
-  add_gpu_steps(launch, planner, call, image, gauss);
-  const double operations =
-      2.0 * static_cast<double>(image.count()) * static_cast<double>(2 * gauss.radius + 1);
-  launch.work = static_cast<double>(2 * call.output.bytes()) + operations / 8;
-  return launch;
+Launch plan_sharpen(const Call& call, Planner& planner) {
+  Gauss gauss = gauss_of(kSharpenRadius, kSharpenSigma);
+  const double amount = call.number("amount");
+  gauss.amount = static_cast<float>(amount);
+  gauss.amount_word = static_cast<int16_t>(std::min(std::lround(amount * 0x1p13), 0x7fffL));
+  return plan_gauss("sharpen", call, planner, gauss);
 }
 
 }  // namespace
@@ -87,6 +140,20 @@ Descriptor blur_kernel() {
   blur.check = check_blur;
   blur.plan = plan_blur;
   return blur;
+}
+
+Descriptor sharpen_kernel() {
+  Descriptor sharpen;
+  sharpen.name = "sharpen";
+  sharpen.summary =
+      "x + amount * (x - blurred x), the blur being one of radius 2 and sigma 1. Alpha stays.";
+  sharpen.dtypes = kImageDTypes;
+  sharpen.output_rule = "the input's element type and shape";
+  sharpen.params = image_params(
+      {number_param("amount", 0.5, 0, kMostAmount, "how much of the difference is added")});
+  sharpen.check = [](const Call& call) { check_same_image("sharpen", call); };
+  sharpen.plan = plan_sharpen;
+  return sharpen;
 }
 
 }  // namespace dala

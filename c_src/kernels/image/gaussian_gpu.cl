@@ -38,7 +38,7 @@ __kernel void gaussian_columns(__global const T *restrict in, __global MIDDLE *r
   columns[index] = AS_MIDDLE(sum);
 }
 
-static inline float blurred(__global const MIDDLE *columns, const long index, const Image image,
+static inline float row_sum(__global const MIDDLE *columns, const long index, const Image image,
                             const Gauss *gauss) {
   const int channels = (int)image.channels, width = (int)image.width;
   const int x = (int)(index % (image.width * image.channels)) / channels;
@@ -56,5 +56,15 @@ __kernel void blur(__global const T *restrict in, __global const MIDDLE *restric
   const long index = (long)get_global_id(0);
   if (index >= image.height * image.width * image.channels) return;
   const bool alpha = image.channels == 4 && index % 4 == 3;
-  out[index] = alpha ? in[index] : AS_LEVEL(blurred(columns, index, image, &gauss));
+  out[index] = alpha ? in[index] : AS_LEVEL(row_sum(columns, index, image, &gauss));
+}
+
+__kernel void sharpen(__global const T *restrict in, __global const MIDDLE *restrict columns,
+                      __global T *restrict out, const Image image, const Gauss gauss) {
+  const long index = (long)get_global_id(0);
+  if (index >= image.height * image.width * image.channels) return;
+  const bool alpha = image.channels == 4 && index % 4 == 3;
+  const float level = (float)in[index];
+  const float above = level - row_sum(columns, index, image, &gauss);
+  out[index] = alpha ? in[index] : AS_LEVEL(level + gauss.amount * above);
 }

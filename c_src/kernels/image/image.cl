@@ -2,18 +2,16 @@
 // on as its mirror image, the pixel at the edge being the mirror: c b | a b c d | c b.
 //
 //   T, T_FLOAT   element type: uchar or float
-//   WHITE        the largest level: 255 or 1
 
 typedef struct {
   long height, width;
   long channels;  // 1, 3 or 4, the fourth being alpha
 } Image;
 
-#ifdef __clang__
-#define INDEPENDENT_LOOP _Pragma("clang loop vectorize(assume_safety)")
-#else
-#define INDEPENDENT_LOOP
-#endif
+// How the work is cut for devices that are CPUs: what a work-group owns.
+typedef struct {
+  int columns, rows;  // pixels
+} Tile;
 
 // Which of `count` rows or columns is seen at `place`, which may be far outside.
 static inline int mirrored(const int place, const int count) {
@@ -24,11 +22,17 @@ static inline int mirrored(const int place, const int count) {
   return min(inside, period - inside);
 }
 
+// Compilers make vectors of this, but not of every conversion that saturates.
+static inline float within(const float x, const float low, const float high) {
+  const float enough = x > low ? x : low;
+  return enough < high ? enough : high;
+}
+
 // A result as an element: bytes are rounded to nearest and saturate, floats stay as they are.
 #if T_FLOAT
 #define WHITE 1.0f
 #define AS_LEVEL(x) (x)
 #else
 #define WHITE 255.0f
-#define AS_LEVEL(x) convert_uchar_sat_rtn((x) + 0.5f)
+#define AS_LEVEL(x) ((uchar)(int)(within(x, 0.0f, WHITE) + 0.5f))
 #endif

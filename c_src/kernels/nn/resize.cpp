@@ -2,6 +2,7 @@
 
 #include "kernels/checks.hpp"
 #include "kernels/element.hpp"
+#include "kernels/image/resample.hpp"
 #include "kernels/nn/nn.hpp"
 
 namespace dala {
@@ -44,6 +45,9 @@ void check_resize(const Call& call) {
     throw Error(Reason::shape_mismatch,
                 text("the output of resize has shape ", to_string(to), ", expected {",
                      join(expected, ", "), "} of any height and width"));
+  }
+  if (call.choice("mode") == "area" && call.flag("align_corners")) {
+    throw Error(Reason::invalid_param, "align_corners of resize must be false with mode area");
   }
   constexpr int64_t kLongest = int64_t{1} << 30;
   const int64_t channels = from.size() == 3 ? from[2] : 1;
@@ -118,6 +122,7 @@ Launch plan_resize(const Call& call, Planner& planner) {
   planner.need_arithmetic("resize", call);
   Launch launch;
   if (call.output.count() == 0) return launch;
+  if (auto faster = plan_resample(call, planner)) return *std::move(faster);
   const Resize view = view_of(call);
   launch.steps.push_back(planner.cpu_class() ? cpu_step(planner, call, view)
                                              : gpu_step(planner, call, view));
@@ -134,8 +139,9 @@ Descriptor resize_kernel() {
   mode.name = "mode";
   mode.kind = ParamSpec::Kind::choice;
   mode.fallback = std::string("bilinear");
-  mode.choices = {"nearest", "bilinear", "bicubic"};
-  mode.summary = "the nearest element, or a mean of the 2 x 2 or 4 x 4 around";
+  mode.choices = {"nearest", "bilinear", "bicubic", "area"};
+  mode.summary =
+      "the nearest element, a mean of the 2 x 2 or 4 x 4 around, or of all that the result covers";
   ParamSpec align;
   align.name = "align_corners";
   align.kind = ParamSpec::Kind::flag;

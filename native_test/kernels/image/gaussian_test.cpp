@@ -1,6 +1,8 @@
 // The references of the filters made of a Gaussian, and what they say about calls that do not fit.
 #include <doctest/doctest.h>
 
+#include <random>
+
 #include "kernels/image/pictures.hpp"
 
 namespace dala::test {
@@ -45,7 +47,9 @@ std::vector<Case> blur_cases(DType dtype) {
   std::vector<Setting> settings{{0, 1}, {1, 0.8}, {3, 1.5}, {15, 5}};
   if (!quick()) settings.insert(settings.end(), {{64, 20}, {64, 1e9}, {5, 1e-200}});
   std::vector<Case> cases;
-  for (const Shape& shape : picture_shapes()) {
+  std::vector<Shape> shapes = picture_shapes();
+  if (!quick()) shapes.push_back({3, 4500, 4});  // several tiles
+  for (const Shape& shape : shapes) {
     for (const Setting& setting : settings) {
       cases.push_back({{{dtype, shape}},
                        {dtype, shape},
@@ -69,9 +73,100 @@ Tensor blur(const Case& example, const std::vector<Tensor>& inputs) {
   return result;
 }
 
+std::vector<Case> sharpen_cases(DType dtype) {
+  std::vector<Case> cases;
+  for (const Shape& shape : picture_shapes()) {
+    for (double amount : {0.0, 0.5, 4.0}) {
+      cases.push_back({{{dtype, shape}}, {dtype, shape}, {{"amount", amount}}});
+    }
+  }
+  return cases;
+}
+
+Tensor sharpen(const Case& example, const std::vector<Tensor>& inputs) {
+  const Picture picture(example.output.shape);
+  const std::vector<long double> levels = blurred(inputs[0], picture, 2, 1);
+  const double amount = number_of(example.params, "amount", 0.5);
+  Tensor result(example.output);
+  if (result.is_real()) result.scales.assign(result.size(), 4 + 8 * amount);
+  for (size_t i = 0; i < levels.size(); ++i) {
+    const bool alpha = picture.channels == 4 && i % 4 == 3;
+    const long double before = level(inputs[0], i);
+    set_level(result, i, alpha ? before : before + amount * (before - levels[i]));
+  }
+  return result;
+}
+
+const SubjectOf kSharpen("sharpen", {sharpen_cases, sharpen, 1e-6L, 0, 1});
 const SubjectOf kBlur("blur", {blur_cases, blur, 1e-6L, 0, 1});
 
 }  // namespace
+
+TEST_CASE("a picture of one colour stays as it is") {
+  for (int64_t radius : {1, 3, 15, 31, 64}) {
+    for (uint8_t colour : {0, 1, 127, 254, 255}) {
+      const std::vector<uint8_t> grey(70 * 40, colour);
+      const BufferPtr out = zeros(DType::u8, {40, 70});
+      run("blur", {buffer(grey, {40, 70})}, out, {{"radius", radius}, {"sigma", 0.4 * radius}});
+      CHECK(read<uint8_t>(out) == grey);
+      run("sharpen", {buffer(grey, {40, 70})}, out, {{"amount", 4.0}});
+      CHECK(read<uint8_t>(out) == grey);
+    }
+  }
+}
+
+TEST_CASE("the filters are right at the size of a film") {
+  if (quick()) return;
+  // Level by level as a function of place, so that the reference need not compute every pixel.
+  const int64_t height = 2160;
+  const int64_t width = 3840;
+  std::vector<uint8_t> levels;
+  std::mt19937 random(5);
+  for (int64_t i = 0; i < height * width * 4; ++i) levels.push_back(random() % 256);
+  const BufferPtr in = buffer(levels, {height, width, 4});
+  const BufferPtr out = zeros(DType::u8, {height, width, 4});
+  // The corners, whose neighbours lie up to `radius` inside.
+  constexpr int64_t kCorner = 24;
+  constexpr int64_t kAround = 16;
+  const auto corner = [&](const std::vector<uint8_t>& from, bool bottom, bool right, int64_t size) {
+    Tensor result({DType::u8, {size, size, 4}});
+    for (int64_t y = 0; y < size; ++y) {
+      for (int64_t x = 0; x < size * 4; ++x) {
+        const int64_t row = bottom ? height - size + y : y;
+        const int64_t column = (right ? (width - size) * 4 : 0) + x;
+        result.integers[static_cast<size_t>(y * size * 4 + x)] =
+            from[static_cast<size_t>(row * width * 4 + column)];
+      }
+    }
+    return result;
+  };
+  for (const std::string kernel : {"blur", "sharpen", "denoise", "beauty", "edge_detect"}) {
+    const Params params =
+        kernel == "blur" ? Params{{"radius", int64_t{15}}, {"sigma", 5.0}} : Params{};
+    run(kernel, {in}, out, params);
+    const std::vector<uint8_t> got = read<uint8_t>(out);
+    const Shape shape{kCorner + kAround, kCorner + kAround, 4};
+    for (const bool bottom : {false, true}) {
+      for (const bool right : {false, true}) {
+        const Case example{{{DType::u8, shape}}, {DType::u8, shape}, params};
+        const Tensor expected = subjects().at(kernel).expected(
+            example, {corner(levels, bottom, right, kCorner + kAround)});
+        const Tensor here = corner(got, bottom, right, kCorner + kAround);
+        // What the cut touches is not as in the whole picture.
+        for (int64_t y = 0; y < kCorner; ++y) {
+          for (int64_t x = 0; x < kCorner * 4; ++x) {
+            const int64_t row = bottom ? y + kAround : y;
+            const int64_t column = right ? x + kAround * 4 : x;
+            const auto i = static_cast<size_t>(row * shape[1] * 4 + column);
+            if (std::abs(here.integers[i] - expected.integers[i]) <= 1) continue;
+            FAIL(kernel, " gives ", here.integers[i], ", expected ", expected.integers[i], " at ",
+                 row, ", ", column);
+          }
+        }
+      }
+    }
+  }
+}
 
 TEST_CASE("blur says what does not fit") {
   const BufferPtr image = zeros(DType::u8, {4, 5, 3});

@@ -13,7 +13,8 @@ struct Setting {
 };
 
 const Setting kSettings[] = {{"nearest", false}, {"nearest", true},  {"bilinear", false},
-                             {"bilinear", true}, {"bicubic", false}, {"bicubic", true}};
+                             {"bilinear", true}, {"bicubic", false}, {"bicubic", true},
+                             {"area", false}};
 
 std::vector<Case> resize_cases(DType dtype) {
   std::vector<std::pair<Shape, Shape>> shapes = {
@@ -38,6 +39,8 @@ std::vector<Case> resize_cases(DType dtype) {
     shapes.push_back({{48, 64, 3}, {96, 128, 3}});
     shapes.push_back({{60, 1500}, {30, 3000}});
     shapes.push_back({{300, 300, 4}, {75, 75, 4}});
+    shapes.push_back({{9, 200, 1}, {20, 333, 1}});
+    shapes.push_back({{20, 20000}, {3, 2}});
   }
   if (!quick() && is_float(dtype)) {
     shapes.push_back({{1, 5, 33, 40}, {1, 5, 70, 64}});
@@ -85,6 +88,18 @@ std::vector<Tap> taps(const std::string& mode, int64_t o, int64_t in, int64_t ou
     return {{std::clamp<int64_t>(index, 0, in - 1), 1}};
   }
   std::vector<Tap> result;
+  if (mode == "area") {
+    // How much of each element lies in what the output covers.
+    const long double from = static_cast<long double>(o) * in / out;
+    const long double to = static_cast<long double>(o + 1) * in / out;
+    const auto end = std::min<int64_t>(in, static_cast<int64_t>(to) + 1);
+    for (auto index = static_cast<int64_t>(from); index < end; ++index) {
+      const long double overlap = std::min<long double>(to, static_cast<long double>(index + 1)) -
+                                  std::max<long double>(from, static_cast<long double>(index));
+      if (overlap > 1e-12L) result.push_back({index, overlap / (to - from)});
+    }
+    return result;
+  }
   const auto first = static_cast<int64_t>(std::floor(at)) - 2;
   for (int64_t index = first; index < first + 6; ++index) {
     result.push_back({std::clamp<int64_t>(index, 0, in - 1),
@@ -135,7 +150,7 @@ Tensor resized(const Case& example, const std::vector<Tensor>& inputs) {
   return result;
 }
 
-const SubjectOf kResize("resize", {resize_cases, resized, 1e-6L, 2e-15L});
+const SubjectOf kResize("resize", {resize_cases, resized, 1e-6L, 2e-15L, 1});
 
 std::vector<float> resized_line(const std::vector<float>& line, int64_t width,
                                 const Params& params) {
@@ -154,6 +169,8 @@ TEST_CASE("resize gives known figures") {
   CHECK(resized_line(line, 2, {{"mode", std::string("nearest")}}) == std::vector<float>{10, 30});
   CHECK(resized_line(line, 8, {{"mode", std::string("nearest")}}) ==
         std::vector<float>{0, 0, 10, 10, 20, 20, 30, 30});
+  CHECK(resized_line(line, 2, {{"mode", std::string("area")}}) == std::vector<float>{5, 25});
+  CHECK(resized_line({3, 6, 9}, 2, {{"mode", std::string("area")}}) == std::vector<float>{4, 8});
   // Halfway between the middle two, weights are -3/32, 19/32, 19/32 and -3/32.
   CHECK(resized_line({0, 32, 32, 0}, 1, {{"mode", std::string("bicubic")}}) ==
         std::vector<float>{38});
@@ -202,8 +219,13 @@ TEST_CASE("resize says what does not fit") {
           run("resize", {zeros(DType::s32, {4, 4})}, zeros(DType::s32, {8, 8}));
         }) == "dtype_mismatch: input 0 of resize is s32, expected f32, f64 or u8");
   CHECK(failure([&] {
-          run("resize", {image}, zeros(DType::u8, {8, 8, 3}), {{"mode", std::string("area")}});
-        }) == "invalid_param: mode of resize must be nearest, bilinear or bicubic, got area");
+          run("resize", {image}, zeros(DType::u8, {8, 8, 3}),
+              {{"mode", std::string("area")}, {"align_corners", true}});
+        }) == "invalid_param: align_corners of resize must be false with mode area");
+  CHECK(failure([&] {
+          run("resize", {image}, zeros(DType::u8, {8, 8, 3}), {{"mode", std::string("cubic")}});
+        }) ==
+        "invalid_param: mode of resize must be nearest, bilinear, bicubic or area, got cubic");
 }
 
 }  // namespace dala::test

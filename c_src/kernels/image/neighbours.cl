@@ -1,0 +1,33 @@
+// What the bilateral filters weigh a pixel's neighbours by: those within a circle, each by how far
+// away it is and by how different its colour is. The colours' distance is the sum of the absolute
+// differences of the channels but alpha.
+//
+//   weight = exp(-distance^2 / (2 space_sigma^2) - colours^2 / (2 range_sigma^2))
+//   smooth = sum of weight * level / sum of weight, the pixel itself included with weight 1
+//
+// What is done with the smooth level is up to `skin`. Without, the result is smooth. With, it is
+// level + strength * likeness * (smooth - level), likeness being that to skin: 1 where the chroma
+// of BT.601 (full range, levels of 255) has Cb of 77 to 127 and Cr of 133 to 173, and falling from
+// 1 to 0 in a straight line from 4 levels inside these bounds to 4 levels outside.
+
+#define MOST_NEIGHBOURS 48
+
+typedef struct {
+  int radius, count;
+  int skin;
+  float strength;
+  float range;                   // -1 / (2 range_sigma^2 log 2), for differences in elements
+  int dx[MOST_NEIGHBOURS], dy[MOST_NEIGHBOURS];
+  float space[MOST_NEIGHBOURS];  // the other summand, as a power of 2 too
+} Neighbours;
+
+static inline float between(const float x, const float low, const float high) {
+  const float inside = x - low < high - x ? x - low : high - x;
+  return within(inside * 0.125f + 0.5f, 0.0f, 1.0f);
+}
+static inline float skin_likeness(const float red, const float green, const float blue) {
+  const float scale = 255.0f / WHITE;
+  const float cb = 128 + scale * (-0.168736f * red - 0.331264f * green + 0.5f * blue);
+  const float cr = 128 + scale * (0.5f * red - 0.418688f * green - 0.081312f * blue);
+  return between(cb, 77.0f, 127.0f) * between(cr, 133.0f, 173.0f);
+}
