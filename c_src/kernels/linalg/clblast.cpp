@@ -9,10 +9,9 @@ namespace dala {
 namespace {
 
 struct ClBlast {
-  decltype(&CLBlastSgemm) sgemm = nullptr;
-  decltype(&CLBlastDgemm) dgemm = nullptr;
-  decltype(&CLBlastSgemmStridedBatched) sgemm_batched = nullptr;
-  decltype(&CLBlastDgemmStridedBatched) dgemm_batched = nullptr;
+  // Each of its routines compiles for seconds, so single products are batches of one.
+  decltype(&CLBlastSgemmStridedBatched) sgemm = nullptr;
+  decltype(&CLBlastDgemmStridedBatched) dgemm = nullptr;
   std::string problem;
 
   ClBlast() {
@@ -23,10 +22,8 @@ struct ClBlast {
       problem = reason != nullptr ? reason : "libclblast.so.1 cannot be opened";
       return;
     }
-    find(library, "CLBlastSgemm", sgemm);
-    find(library, "CLBlastDgemm", dgemm);
-    find(library, "CLBlastSgemmStridedBatched", sgemm_batched);
-    find(library, "CLBlastDgemmStridedBatched", dgemm_batched);
+    find(library, "CLBlastSgemmStridedBatched", sgemm);
+    find(library, "CLBlastDgemmStridedBatched", dgemm);
   }
 
  private:
@@ -44,23 +41,34 @@ const ClBlast& clblast() {
   return library;
 }
 
-template <typename T, typename Gemm, typename BatchedGemm>
-void multiply(const MatmulExtent& extent, cl_mem a, cl_mem b, cl_mem out, cl_command_queue queue,
-              Gemm gemm, BatchedGemm batched_gemm) {
-  const auto m = static_cast<size_t>(extent.m);
-  const auto n = static_cast<size_t>(extent.n);
-  const auto k = static_cast<size_t>(extent.k);
-  const CLBlastStatusCode status =
-      extent.batch == 1
-          ? gemm(CLBlastLayoutRowMajor, CLBlastTransposeNo, CLBlastTransposeNo, m, n, k, T{1}, a, 0,
-                 k, b, 0, n, T{0}, out, 0, n, &queue, nullptr)
-          : batched_gemm(CLBlastLayoutRowMajor, CLBlastTransposeNo, CLBlastTransposeNo, m, n, k,
-                         T{1}, a, 0, k, m * k, b, 0, n, k * n, T{0}, out, 0, n, m * n,
-                         static_cast<size_t>(extent.batch), &queue, nullptr);
-  if (status != CLBlastSuccess) {
+// The whole batch: the innermost of its dimensions at once, the others one after the other.
+template <typename T, typename Gemm>
+void multiply(const Product& product, cl_mem a, cl_mem b, cl_mem out, cl_command_queue queue,
+              Gemm gemm) {
+  const auto size = [](int64_t number) { return static_cast<size_t>(number); };
+  const auto turned = [](int64_t flag) {
+    return flag != 0 ? CLBlastTransposeYes : CLBlastTransposeNo;
+  };
+  const int64_t inner = product.batch_rank > 0 ? product.batch_dims[0] : 1;
+  for (int64_t first = 0; first < product.batch; first += inner) {
+    int64_t a_at = 0;
+    int64_t b_at = 0;
+    int64_t rest = first / inner;
+    for (size_t d = 1; d < size(product.batch_rank); ++d) {
+      a_at += rest % product.batch_dims[d] * product.a_steps[d];
+      b_at += rest % product.batch_dims[d] * product.b_steps[d];
+      rest /= product.batch_dims[d];
+    }
+    const CLBlastStatusCode status =
+        gemm(CLBlastLayoutRowMajor, turned(product.transpose_a), turned(product.transpose_b),
+             size(product.m), size(product.n), size(product.k), T{1}, a, size(a_at),
+             size(product.a_pitch), size(product.a_steps[0]), b, size(b_at), size(product.b_pitch),
+             size(product.b_steps[0]), T{0}, out, size(first * product.m * product.n),
+             size(product.n), size(product.m * product.n), size(inner), &queue, nullptr);
+    if (status == CLBlastSuccess) continue;
     throw Error(Reason::device_error,
                 text("CLBlast failed with status ", static_cast<int>(status), " on a product of {",
-                     m, ", ", k, "} and {", k, ", ", n, "}"));
+                     product.m, ", ", product.k, "} and {", product.k, ", ", product.n, "}"));
   }
 }
 
@@ -68,16 +76,16 @@ void multiply(const MatmulExtent& extent, cl_mem a, cl_mem b, cl_mem out, cl_com
 
 const std::string& load_clblast() { return clblast().problem; }
 
-CallStep clblast_gemm(const MatmulExtent& extent, DType dtype) {
-  return {[extent, dtype](cl_command_queue queue, const std::function<cl_mem(Operand)>& memory) {
+CallStep clblast_gemm(const Product& product, DType dtype) {
+  return {[product, dtype](cl_command_queue queue, const std::function<cl_mem(Operand)>& memory) {
     const ClBlast& library = clblast();
     const cl_mem a = memory(input(0));
     const cl_mem b = memory(input(1));
     const cl_mem out = memory(output());
     if (dtype == DType::f32) {
-      multiply<float>(extent, a, b, out, queue, library.sgemm, library.sgemm_batched);
+      multiply<float>(product, a, b, out, queue, library.sgemm);
     } else {
-      multiply<double>(extent, a, b, out, queue, library.dgemm, library.dgemm_batched);
+      multiply<double>(product, a, b, out, queue, library.dgemm);
     }
   }};
 }

@@ -4,7 +4,7 @@
 
 #include <string>
 
-#include "kernels/linalg/extent.hpp"
+#include "kernels/linalg/product.hpp"
 #include "runtime/launch.hpp"
 #include "runtime/tensor_type.hpp"
 
@@ -13,8 +13,8 @@ namespace dala {
 // Opens the library once. The empty string, or the reason why it cannot be used.
 const std::string& load_clblast();
 
-// The product of inputs 0 and 1 into the output, f32 or f64. Only after `load_clblast()` returned
-// the empty string.
-CallStep clblast_gemm(const MatmulExtent& extent, DType dtype);
+// The product of inputs 0 and 1 into the output, f32 or f64, without bias and activation. Only
+// after `load_clblast()` returned the empty string.
+CallStep clblast_gemm(const Product& product, DType dtype);
 
 }  // namespace dala

@@ -1,156 +1,140 @@
 #include "kernels/linalg/matmul.hpp"
 
-#include <algorithm>
+#include <utility>
 
 #include "kernels/checks.hpp"
-#include "kernels/element.hpp"
 #include "kernels/linalg/clblast.hpp"
-#include "kernels/linalg/extent.hpp"
+#include "kernels/linalg/product.hpp"
 
 namespace dala {
 namespace {
 
-constexpr int64_t kTileRows = 6;  // TILE_ROWS in matmul_cpu.cl
+// A shape with its last two dimensions as the product sees them.
+Shape operand_shape(const Call& call, size_t index) {
+  Shape shape = call.inputs[index].shape;
+  if (call.flag(index == 0 ? "transpose_a" : "transpose_b")) {
+    std::swap(shape[shape.size() - 1], shape[shape.size() - 2]);
+  }
+  return shape;
+}
 
-[[noreturn]] void reject_shapes(const std::string& problem) {
-  throw Error(Reason::shape_mismatch, problem);
+Shape batch_shape(const Shape& shape) { return {shape.begin(), shape.end() - 2}; }
+
+// "{2, 3} and {3, 2} transposed"
+std::string operands_text(const Call& call) {
+  const auto one = [&](size_t index, const char* flag) {
+    return to_string(call.inputs[index].shape) + (call.flag(flag) ? " transposed" : "");
+  };
+  return one(0, "transpose_a") + " and " + one(1, "transpose_b");
+}
+
+// The leading dimensions that those of both operands broadcast to. Throws when there are none.
+Shape common_batch(const Call& call) {
+  Shape wide = batch_shape(call.inputs[0].shape);
+  Shape narrow = batch_shape(call.inputs[1].shape);
+  if (wide.size() < narrow.size()) std::swap(wide, narrow);
+  const size_t missing = wide.size() - narrow.size();
+  for (size_t d = 0; d < narrow.size(); ++d) {
+    int64_t& extent = wide[missing + d];
+    if (extent == 1) extent = narrow[d];
+    if (narrow[d] == 1 || narrow[d] == extent) continue;
+    throw Error(Reason::shape_mismatch,
+                text("matmul needs inputs whose leading dimensions are equal or 1, got ",
+                     operands_text(call)));
+  }
+  return wide;
 }
 
 void check_matmul(const Call& call) {
   need_same_inputs("matmul", call);
   need_output_dtype("matmul", call, {call.inputs[0].dtype});
-  const Shape& a = call.inputs[0].shape;
-  const Shape& b = call.inputs[1].shape;
   for (size_t i = 0; i < 2; ++i) {
     if (call.inputs[i].shape.size() >= 2) continue;
-    reject_shapes(text("input ", i, " of matmul has shape ", to_string(call.inputs[i].shape),
-                       ", expected at least 2 dimensions"));
+    throw Error(Reason::shape_mismatch,
+                text("input ", i, " of matmul has shape ", to_string(call.inputs[i].shape),
+                     ", expected at least 2 dimensions"));
   }
-  const bool same_batch =
-      a.size() == b.size() && std::equal(a.begin(), a.end() - 2, b.begin(), b.end() - 2);
-  if (!same_batch) {
-    reject_shapes(text("matmul needs inputs whose leading dimensions agree, got ", to_string(a),
-                       " and ", to_string(b)));
-  }
+  Shape expected = common_batch(call);
+  const Shape a = operand_shape(call, 0);
+  const Shape b = operand_shape(call, 1);
   if (a.back() != b[b.size() - 2]) {
-    reject_shapes(text("matmul needs as many rows in input 1 as columns in input 0, got ",
-                       to_string(a), " and ", to_string(b)));
+    throw Error(Reason::shape_mismatch,
+                text("matmul needs as many rows in input 1 as columns in input 0, got ",
+                     operands_text(call)));
   }
-  Shape expected = a;
-  expected.back() = b.back();
+  const int64_t n = b.back();
+  if (call.inputs.size() > 2 && call.inputs[2].shape != Shape{n}) {
+    throw Error(Reason::shape_mismatch,
+                text("input 2 of matmul has shape ", to_string(call.inputs[2].shape), ", expected ",
+                     to_string(Shape{n})));
+  }
+  expected.push_back(a[a.size() - 2]);
+  expected.push_back(n);
   need_output_shape("matmul", call, {expected});
 }
 
-MatmulExtent extent_of(const Call& call) {
-  const Shape& a = call.inputs[0].shape;
-  MatmulExtent extent;
-  for (size_t d = 0; d + 2 < a.size(); ++d) extent.batch *= a[d];
-  extent.m = a[a.size() - 2];
-  extent.k = a.back();
-  extent.n = call.inputs[1].shape.back();
-  return extent;
-}
-
-// The type in which products are summed: unsigned for integers, so that they wrap.
-struct Accumulator {
-  const char* name;
-  size_t bytes;
-};
-
-Accumulator accumulator_of(DType dtype) {
-  switch (dtype) {
-    case DType::f32:
-      return {"float", 4};
-    case DType::f64:
-      return {"double", 8};
-    case DType::s64:
-      return {"ulong", 8};
-    default:
-      return {"uint", 4};
+// How the matrices of a batch follow each other, for an output that has elements.
+void set_batch(Product& product, const Call& call) {
+  const Shape out = batch_shape(call.output.shape);
+  std::vector<TensorType> matrices;  // one element stands for a matrix
+  for (size_t i = 0; i < 2; ++i) {
+    matrices.push_back({call.inputs[i].dtype, batch_shape(call.inputs[i].shape)});
+  }
+  const PointwiseLayout layout = broadcast_layout("matmul", matrices, out);
+  product.batch = layout.count;
+  product.batch_rank = layout.rank;
+  product.batch_dims = layout.dims;
+  for (size_t d = 0; d < kMaxRank; ++d) {
+    product.a_steps[d] = layout.strides[0][d] * product.m * product.k;
+    product.b_steps[d] = layout.strides[1][d] * product.k * product.n;
   }
 }
 
-// How wide this device's vectors are, in elements of that size: registers of 512 bits where there
-// are some, of 256 bits otherwise, which compilers split up for narrower devices.
-int64_t vector_lanes(const Planner& planner, size_t bytes) {
-  cl_uint floats = 0;
-  const cl_int status =
-      cl().clGetDeviceInfo(planner.device().info().id, CL_DEVICE_NATIVE_VECTOR_WIDTH_FLOAT,
-                           sizeof(floats), &floats, nullptr);
-  const int64_t register_bytes = status == CL_SUCCESS && floats >= 16 ? 64 : 32;
-  return register_bytes / static_cast<int64_t>(bytes);
-}
-
-// How the work is cut for devices that are CPUs: see matmul_cpu.cl.
-struct Strips {
-  int64_t rows;
-  int32_t columns;
-  int32_t block;
-};
-
-Strips strips_of(const Planner& planner, const MatmulExtent& extent, int64_t tile_columns,
-                 size_t bytes) {
-  // Measured to be best on cores with 1 MiB of cache or more, within what the device gives a group
-  // of local memory.
-  int64_t columns = 8 * tile_columns;
-  int64_t block = 256;
-  const auto room = static_cast<int64_t>(planner.device().info().local_memory / bytes);
-  while (columns * block > room && (columns > tile_columns || block > 1)) {
-    if (columns > tile_columns && columns * 2 > block) {
-      columns /= 2;
-    } else {
-      block /= 2;
-    }
+Product product_of(const Call& call) {
+  const Shape a = operand_shape(call, 0);
+  const Shape b = operand_shape(call, 1);
+  Product product;
+  product.m = a[a.size() - 2];
+  product.k = a.back();
+  product.n = b.back();
+  product.transpose_a = call.flag("transpose_a") ? 1 : 0;
+  product.transpose_b = call.flag("transpose_b") ? 1 : 0;
+  product.a_pitch = call.inputs[0].shape.back();
+  product.b_pitch = call.inputs[1].shape.back();
+  product.has_bias = call.inputs.size() > 2 ? 1 : 0;
+  set_batch(product, call);
+  // A batch of a's that all meet one b is one a with more rows.
+  const bool one_b = TensorType{DType::u8, batch_shape(call.inputs[1].shape)}.count() == 1;
+  if (one_b && product.transpose_a == 0) {
+    product.m *= product.batch;
+    product.batch = 1;
+    product.batch_rank = 0;
   }
-  const int64_t across = ceil_div(extent.n, columns) * extent.batch;
-  const int64_t wanted = ceil_div(planner.busy_groups(), across);
-  // Fewer rows than this do not repay the packing of b a second time.
-  const int64_t useful = std::max<int64_t>(1, extent.m / (8 * kTileRows));
-  const int64_t down = std::clamp<int64_t>(wanted, 1, useful);
-  const int64_t rows = ceil_div(ceil_div(extent.m, down), kTileRows) * kTileRows;
-  return {rows, static_cast<int32_t>(columns), static_cast<int32_t>(block)};
+  // A single row is its own transpose.
+  if (product.m == 1 && product.transpose_a != 0) {
+    product.transpose_a = 0;
+    product.a_pitch = product.k;
+  }
+  if (product.n == 1 && product.transpose_b == 0) {
+    product.transpose_b = 1;
+    product.b_pitch = product.k;
+  }
+  product.split = product.k;
+  return product;
 }
 
-KernelStep cpu_step(Planner& planner, const MatmulExtent& extent, DType dtype) {
-  const Accumulator accumulator = accumulator_of(dtype);
-  const int64_t lanes = vector_lanes(planner, accumulator.bytes);
-  const Strips strips = strips_of(planner, extent, 2 * lanes, accumulator.bytes);
-  Range range;
-  range.dimensions = 3;
-  range.global = {static_cast<size_t>(ceil_div(extent.n, strips.columns)),
-                  static_cast<size_t>(ceil_div(extent.m, strips.rows)),
-                  static_cast<size_t>(extent.batch)};
-  Defines defines = element_defines(dtype);
-  defines.emplace_back("ACC", accumulator.name);
-  defines.emplace_back("LANES", std::to_string(lanes));
-  defines.emplace_back("ROUND_TRIP", size_of(dtype) == accumulator.bytes ? "1" : "0");
-  const size_t packed = static_cast<size_t>(strips.columns) * static_cast<size_t>(strips.block);
-  return {planner.program({"linalg/matmul_cpu.cl"}, defines),
-          "matmul",
-          {input(0), input(1), output(), value(extent.m), value(extent.n), value(extent.k),
-           value(strips.rows), value(strips.columns), value(strips.block),
-           LocalMemory{packed * accumulator.bytes}},
-          range};
-}
-
-KernelStep gpu_step(Planner& planner, const MatmulExtent& extent, DType dtype) {
-  const Accumulator accumulator = accumulator_of(dtype);
-  const size_t items = planner.group_items(256, 2 * accumulator.bytes);
-  const int64_t tile = items >= 256 ? 16 : items >= 64 ? 8 : items >= 16 ? 4 : 1;
+// GPU class.
+KernelStep gpu_step(Planner& planner, const Call& call, const Product& product) {
+  const int64_t tile = gpu_tile(planner, call.output.dtype);
   const auto side = static_cast<size_t>(tile);
   Range range;
   range.dimensions = 3;
   range.local = {side, side, 1};
-  range.global = {static_cast<size_t>(ceil_div(extent.n, tile)) * side,
-                  static_cast<size_t>(ceil_div(extent.m, tile)) * side,
-                  static_cast<size_t>(extent.batch)};
-  Defines defines = element_defines(dtype);
-  defines.emplace_back("ACC", accumulator.name);
-  defines.emplace_back("TILE", std::to_string(tile));
-  return {planner.program({"linalg/matmul_gpu.cl"}, defines),
-          "matmul",
-          {input(0), input(1), output(), value(extent.m), value(extent.n), value(extent.k)},
-          range};
+  range.global = {static_cast<size_t>(ceil_div(product.n, tile)) * side,
+                  static_cast<size_t>(ceil_div(product.m, tile)) * side,
+                  static_cast<size_t>(product.batch)};
+  return {matmul_program(planner, call.output.dtype), "matmul",
+          matmul_arguments(call, product, output()), range};
 }
 
 // Whether CLBlast is to serve this product. It computes in floats only, and on CPUs its kernels
@@ -169,39 +153,59 @@ bool use_clblast(const Planner& planner, DType dtype) {
 
 Launch plan_matmul(const Call& call, Planner& planner) {
   planner.need_arithmetic("matmul", call);
-  const MatmulExtent extent = extent_of(call);
   const DType dtype = call.output.dtype;
   Launch launch;
   if (call.output.count() == 0) return launch;
-  if (extent.k == 0) {
+  const Product product = product_of(call);
+  const bool plain = product.has_bias == 0 && call.choice("activation") == "none";
+  if (product.k == 0) {
     launch.steps.push_back(FillStep{output(), value(uint8_t{0}), call.output.bytes()});
-    launch.work = static_cast<double>(call.output.bytes());
-    return launch;
-  }
-  if (use_clblast(planner, dtype)) {
-    launch.steps.push_back(clblast_gemm(extent, dtype));
+    if (!plain) launch.steps.push_back(finish_step(planner, call, product, output(), 1));
+  } else if (use_clblast(planner, dtype)) {
+    launch.steps.push_back(clblast_gemm(product, dtype));
+    if (!plain) launch.steps.push_back(finish_step(planner, call, product, output(), 1));
   } else if (planner.cpu_class()) {
-    launch.steps.push_back(cpu_step(planner, extent, dtype));
+    plan_cpu_matmul(planner, call, product, launch);
   } else {
-    launch.steps.push_back(gpu_step(planner, extent, dtype));
+    launch.steps.push_back(gpu_step(planner, call, product));
   }
   const double operations =
-      2.0 * static_cast<double>(call.output.count()) * static_cast<double>(extent.k);
-  launch.work =
-      static_cast<double>(call.inputs[0].bytes() + call.inputs[1].bytes() + call.output.bytes()) +
-      operations / 8;
+      2.0 * static_cast<double>(call.output.count()) * static_cast<double>(product.k);
+  launch.work = static_cast<double>(call.output.bytes()) + operations / 8;
+  for (const TensorType& type : call.inputs) launch.work += static_cast<double>(type.bytes());
   return launch;
+}
+
+ParamSpec flag_param(const std::string& name, const std::string& summary) {
+  ParamSpec spec;
+  spec.name = name;
+  spec.kind = ParamSpec::Kind::flag;
+  spec.fallback = false;
+  spec.summary = summary;
+  return spec;
 }
 
 }  // namespace
 
 Descriptors linalg_kernels() {
+  ParamSpec activation;
+  activation.name = "activation";
+  activation.kind = ParamSpec::Kind::choice;
+  activation.fallback = std::string("none");
+  activation.choices = {"none", "relu", "relu6"};
+  activation.summary = "what is done to each result: max(x, 0) for relu, and at most 6 for relu6";
+
   Descriptor matmul;
   matmul.name = "matmul";
-  matmul.summary = "The matrix product of a {m, k} and b {k, n}, batched over leading dimensions.";
+  matmul.summary =
+      "The matrix product of a {m, k} and b {k, n}, plus a bias {n} when given as input 2; leading "
+      "dimensions are batches, and broadcast.";
   matmul.inputs = 2;
+  matmul.optional_inputs = 1;
   matmul.dtypes = kEveryDType;
   matmul.output_rule = "the inputs' element type, their leading dimensions, then {m, n}";
+  matmul.params = {flag_param("transpose_a", "whether a is stored as {k, m}"),
+                   flag_param("transpose_b", "whether b is stored as {n, k}"), activation};
   matmul.check = check_matmul;
   matmul.plan = plan_matmul;
   return {matmul};

@@ -1,156 +1,179 @@
-// out = a * b for matrices a {m, k}, b {k, n}, out {m, n}, each `batch` times, for devices that
-// are CPUs.
+// out = activation(a * b + bias) for matrices a {m, k}, b {k, n}, out {m, n}, each `batch` times,
+// for devices that are CPUs.
 //
-//   a, b, out      row-major elements of type T, matrix after matrix
-//   m, n, k        extents of one matrix product
-//   strip_rows     rows of out per work-group, a multiple of TILE_ROWS unless it is all of m
-//   strip_columns  columns of out per work-group, a multiple of TILE_COLUMNS
+//   a, b, out  row-major elements of type T; a and b are stored transposed where `product` says so
+//   bias       {n}, used when there is one
+//   low, high  bounds of the activation
+//   packed     local memory for block * (strip_columns + LANES) elements of type ACC; little when
+//              in_place
+//
+// Of `product`, how the work is cut:
+//
+//   strip_rows     rows of out per work-group, a multiple of TILE_ROWS
+//   strip_columns  columns of out per work-group, a multiple of LANES
 //   block          how much of k is worked on at a time
-//   packed         local memory for block * strip_columns elements of type ACC
+//   block_rows     rows of a that stay in the cache meanwhile, a multiple of TILE_ROWS
+//   split          how much of k a work-group sums up; when less than k, out is one matrix per
+//                  split, which matmul_finish adds
+//   in_place       b is used where it is, not packed: every strip is made of whole vectors, two at
+//                  least
 //
-//   T              element type
-//   ACC            type in which products are summed: T for floats, unsigned for integers, which
-//                  makes them wrap
-//   LANES          elements of a vector of ACC
-//   ROUND_TRIP     1 when ACC has T's size, so that vectors of it can be stored as they are
+//   WIDE           vectors of a wide tile: 2 or 3
 //
 // A work-group is one item and owns a strip of columns over a strip of rows. For each block of k
-// it packs its columns of b into panels of TILE_COLUMNS columns, which stay in the cache, and then
-// computes the strip tile by tile. A tile is TILE_ROWS x TILE_COLUMNS: its sums are twelve named
-// vectors, since this is what compilers keep in registers, and each step of k multiplies six
-// broadcast elements of a with two vectors of b. Rows of a are read in place.
+// it packs its columns of b into panels as wide as a tile, which stay in the cache, and then
+// computes the strip tile by tile. Rows of a are read in place.
 //
-// Edge rules: rows past the end repeat the last one and are not stored, columns past the end are
-// packed as zeros and not stored. Integers wrap. Preconditions: m, n, k > 0; out overlaps neither
-// a nor b; range is {ceil(n / strip_columns), ceil(m / strip_rows), batch}.
+// Edge rules: columns past the end are packed as zeros and not stored, for rows see
+// matmul_tile_cpu.cl. Integers wrap. Preconditions: m, n, k > 0; out overlaps no input; the range
+// is {ceil(n / strip_columns), ceil(m / strip_rows), batch * ceil(k / split)}.
 
-#define TILE_ROWS 6
-#define TILE_COLUMNS (2 * LANES)
-#define BLOCK_ROWS 72  // rows of a that stay in the cache while the panels of b go past
-
-#define PASTE_(a, b) a##b
-#define PASTE(a, b) PASTE_(a, b)
-#define VECTOR PASTE(ACC, LANES)
-#define LOAD(pointer) PASTE(vload, LANES)(0, pointer)
-#define STORE(vector, pointer) PASTE(vstore, LANES)(vector, 0, pointer)
-
-#if T_FLOAT
-#define MULTIPLY_ADD(x, y, sum) fma(x, y, sum)
+// How many vectors wide the next tile is when so many are left: wide ones, then pairs, such that
+// no vector of a pair stays unused unless there is only one.
+static inline int tile_vectors(const int left) {
+#if WIDE == 3
+  return left == 3 || left > 4 ? 3 : 2;
 #else
-#define MULTIPLY_ADD(x, y, sum) ((x) * (y) + (sum))
+  return 2;
 #endif
+}
 
-#define FOR_ROWS(DO) DO(0) DO(1) DO(2) DO(3) DO(4) DO(5)
-
-// Copies rows k0.. of b, `width` columns of it, into panels; short panels are filled with zeros.
-static inline void pack(__global const T *b, const long n, const int depth, const int width,
-                        const int block, __local ACC *packed) {
-  for (int column = 0; column < width; column += TILE_COLUMNS) {
-    __local ACC *to = packed + column * block;
-    __global const T *from = b + column;
-    if (column + TILE_COLUMNS <= width) {
-      for (int p = 0; p < depth; ++p, to += TILE_COLUMNS, from += n) {
-        for (int j = 0; j < TILE_COLUMNS; ++j) to[j] = (ACC)from[j];
-      }
-    } else {
-      for (int p = 0; p < depth; ++p, to += TILE_COLUMNS, from += n) {
-        for (int j = 0; j < TILE_COLUMNS; ++j) to[j] = column + j < width ? (ACC)from[j] : (ACC)0;
-      }
+// Rows 0..depth of a panel: `width` columns of b, rows `pitch` elements apart, zeros up to `wide`.
+static inline void pack_rows(__global const T *b, const long pitch, const int depth,
+                             const int width, const int wide, __local ACC *to) {
+  if (width == wide) {
+    for (int p = 0; p < depth; ++p, to += wide, b += pitch) {
+      for (int j = 0; j < wide; j += LANES) STORE(load_elements(b + j), to + j);
+    }
+  } else {
+    for (int p = 0; p < depth; ++p, to += wide, b += pitch) {
+      for (int j = 0; j < width; ++j) to[j] = (ACC)b[j];
+      for (int j = width; j < wide; ++j) to[j] = 0;
     }
   }
 }
 
-// One tile: out[0..height)[0..width) of the product of `depth` columns of a with a panel,
-// added to what is there when `add`.
-static inline void tile(__global const T *a, const long k, const int depth,
-                        __local const ACC *panel, __global T *out, const long n, const int height,
-                        const int width, const bool add) {
-#define ROW_POINTER(r) __global const T *a##r = a + min(r, height - 1) * k;
-#define SUMS(r) VECTOR sum##r##l = (VECTOR)(0), sum##r##h = (VECTOR)(0);
-  FOR_ROWS(ROW_POINTER)
-  FOR_ROWS(SUMS)
-#undef ROW_POINTER
-#undef SUMS
-
-#define ROW_STEP(r)                                                            \
-  {                                                                            \
-    const VECTOR factor = (VECTOR)((ACC)a##r[p]);                              \
-    sum##r##l = MULTIPLY_ADD(factor, low, sum##r##l);                          \
-    sum##r##h = MULTIPLY_ADD(factor, high, sum##r##h);                         \
-  }
-#define STEP                                                                   \
-  {                                                                            \
-    const VECTOR low = LOAD(panel), high = LOAD(panel + LANES);                \
-    FOR_ROWS(ROW_STEP)                                                         \
-    panel += TILE_COLUMNS;                                                     \
-    ++p;                                                                       \
-  }
-  int p = 0;
-  while (p + 4 <= depth) {
-    STEP STEP STEP STEP
-  }
-  while (p < depth) STEP
-#undef STEP
-#undef ROW_STEP
-
 #if ROUND_TRIP
-  if (height == TILE_ROWS && width == TILE_COLUMNS) {
-    __global ACC *to = (__global ACC *)out;
-    if (add) {
-#define ADD_ROW(r)                                                             \
-  STORE(LOAD(to + r * n) + sum##r##l, to + r * n);                             \
-  STORE(LOAD(to + r * n + LANES) + sum##r##h, to + r * n + LANES);
-      FOR_ROWS(ADD_ROW)
-#undef ADD_ROW
-    } else {
-#define STORE_ROW(r)                                                           \
-  STORE(sum##r##l, to + r * n);                                                \
-  STORE(sum##r##h, to + r * n + LANES);
-      FOR_ROWS(STORE_ROW)
-#undef STORE_ROW
+// LANES rows of as many elements, which become columns. Each round interleaves the first half of
+// the rows with the second; after as many rounds as an index has bits they are transposed.
+static inline void turn(__global const ACC *from, const long pitch, __local ACC *to,
+                        const int step) {
+  VECTOR rows[LANES], next[LANES];
+#pragma unroll
+  for (int i = 0; i < LANES; ++i) rows[i] = LOAD(from + i * pitch);
+#pragma unroll
+  for (int round = 1; round < LANES; round *= 2) {
+#pragma unroll
+    for (int i = 0; i < LANES / 2; ++i) {
+      next[2 * i].even = rows[i].lo;
+      next[2 * i].odd = rows[i + LANES / 2].lo;
+      next[2 * i + 1].even = rows[i].hi;
+      next[2 * i + 1].odd = rows[i + LANES / 2].hi;
     }
-    return;
+#pragma unroll
+    for (int i = 0; i < LANES; ++i) rows[i] = next[i];
   }
+#pragma unroll
+  for (int i = 0; i < LANES; ++i) STORE(rows[i], to + i * step);
+}
 #endif
 
-  ACC sums[TILE_ROWS * TILE_COLUMNS];
-#define SPILL(r)                                                               \
-  STORE(sum##r##l, sums + r * TILE_COLUMNS);                                   \
-  STORE(sum##r##h, sums + r * TILE_COLUMNS + LANES);
-  FOR_ROWS(SPILL)
-#undef SPILL
-  for (int r = 0; r < height; ++r) {
-    for (int j = 0; j < width; ++j) {
-      const ACC before = add ? (ACC)out[r * n + j] : (ACC)0;
-      out[r * n + j] = (T)(before + sums[r * TILE_COLUMNS + j]);
+// The same where b is transposed: the panel's columns are rows of b.
+static inline void pack_columns(__global const T *b, const long pitch, const int depth,
+                                const int width, const int wide, __local ACC *to) {
+  int turned_width = 0, turned_depth = 0;
+#if ROUND_TRIP
+  turned_width = width / LANES * LANES;
+  turned_depth = depth / LANES * LANES;
+  for (int j = 0; j < turned_width; j += LANES) {
+    for (int p = 0; p < turned_depth; p += LANES) {
+      turn((__global const ACC *)b + j * pitch + p, pitch, to + p * wide + j, wide);
     }
+  }
+#endif
+  for (int j = 0; j < width; ++j) {
+    __global const T *from = b + j * pitch;
+    for (int p = j < turned_width ? turned_depth : 0; p < depth; ++p) {
+      to[p * wide + j] = (ACC)from[p];
+    }
+  }
+  for (int j = width; j < wide; ++j) {
+    for (int p = 0; p < depth; ++p) to[p * wide + j] = 0;
   }
 }
 
 __kernel __attribute__((reqd_work_group_size(1, 1, 1)))
-void matmul(__global const T *restrict a, __global const T *restrict b, __global T *restrict out,
-            const long m, const long n, const long k, const long strip_rows,
-            const int strip_columns, const int block, __local ACC *packed) {
-  const long batch = (long)get_group_id(2);
-  const long column0 = (long)get_group_id(0) * strip_columns;
-  const long row0 = (long)get_group_id(1) * strip_rows;
-  if (column0 >= n || row0 >= m) return;
-  const int width = (int)min((long)strip_columns, n - column0);
-  const long row_end = min(row0 + strip_rows, m);
-  a += batch * m * k;
-  b += batch * k * n + column0;
-  out += batch * m * n + column0;
+void matmul(__global const T *restrict a, __global const T *restrict b,
+            __global const T *restrict bias, __global T *restrict out, const Product product,
+            const T low, const T high, __local ACC *packed) {
+  const long m = product.m, n = product.n, k = product.k;
+  const long batch = (long)get_group_id(2) % product.batch;
+  const long k_first = (long)get_group_id(2) / product.batch * product.split;
+  const long column0 = (long)get_group_id(0) * product.strip_columns;
+  const long row0 = (long)get_group_id(1) * product.strip_rows;
+  if (column0 >= n || row0 >= m || k_first >= k) return;
+  const int width = (int)min(product.strip_columns, n - column0);
+  const int vectors = (width + LANES - 1) / LANES;
+  const long row_end = min(row0 + product.strip_rows, m);
+  const long k_end = min(k_first + product.split, k);
+  const long a_row = product.transpose_a ? 1 : product.a_pitch;
+  const long a_step = product.transpose_a ? product.a_pitch : 1;
+  const bool whole = product.split >= k;
+  const bool has_bias = product.has_bias && whole;
+  const int block = (int)product.block;
+  a += matrix_at(&product, product.a_steps, batch);
+  b += matrix_at(&product, product.b_steps, batch);
+  b += column0 * (product.transpose_b ? product.b_pitch : 1);
+  bias += has_bias ? column0 : 0;
+  out += (long)get_group_id(2) * m * n + column0;
 
-  for (long k0 = 0; k0 < k; k0 += block) {
-    const int depth = (int)min((long)block, k - k0);
-    pack(b + k0 * n, n, depth, width, block, packed);
-    for (long rows = row0; rows < row_end; rows += BLOCK_ROWS) {
-      const long rows_end = min(rows + BLOCK_ROWS, row_end);
-      for (int column = 0; column < width; column += TILE_COLUMNS) {
+  for (long k0 = k_first; k0 < k_end; k0 += block) {
+    const int depth = (int)min((long)block, k_end - k0);
+    const bool add = k0 > k_first, last = whole && k0 + depth == k_end;
+    __global const T *b0 = b + k0 * (product.transpose_b ? 1 : product.b_pitch);
+    if (!product.in_place) {
+      for (int v = 0, wide; v < vectors; v += wide) {
+        wide = tile_vectors(vectors - v);
+        const int column = v * LANES, count = min(wide * LANES, width - column);
+        if (product.transpose_b) {
+          pack_columns(b0 + column * product.b_pitch, product.b_pitch, depth, count, wide * LANES,
+                       packed + column * block);
+        } else {
+          pack_rows(b0 + column, product.b_pitch, depth, count, wide * LANES,
+                    packed + column * block);
+        }
+      }
+    }
+    for (long rows = row0; rows < row_end; rows += product.block_rows) {
+      const long rows_end = min(rows + product.block_rows, row_end);
+      for (int v = 0, wide; v < vectors; v += wide) {
+        wide = tile_vectors(vectors - v);
+        const int column = v * LANES, count = min(wide * LANES, width - column);
+        __local const ACC *panel = packed + column * block;
+        __global const ACC *rows_of_b = (__global const ACC *)b0 + column;
         for (long row = rows; row < rows_end; row += TILE_ROWS) {
-          tile(a + row * k + k0, k, depth, packed + column * block, out + row * n + column, n,
-               (int)min((long)TILE_ROWS, rows_end - row), min(TILE_COLUMNS, width - column),
-               k0 > 0);
+          __global const T *from = a + row * a_row + k0 * a_step;
+          __global T *to = out + row * n + column;
+          const int height = (int)min((long)TILE_ROWS, rows_end - row);
+#define RUN(name, source, step)                                               \
+  name(from, a_row, a_step, depth, source, step, to, n, height, count,         \
+       has_bias ? bias + column : bias, has_bias, add, last, low, high)
+#if WIDE == 3
+          if (wide == 3) {
+            if (product.in_place) {
+              RUN(tile3_in_place, rows_of_b, product.b_pitch);
+            } else {
+              RUN(tile3_packed, panel, 3 * LANES);
+            }
+            continue;
+          }
+#endif
+          if (product.in_place) {
+            RUN(tile2_in_place, rows_of_b, product.b_pitch);
+          } else {
+            RUN(tile2_packed, panel, 2 * LANES);
+          }
+#undef RUN
         }
       }
     }

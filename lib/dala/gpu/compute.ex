@@ -442,6 +442,16 @@ defmodule Dala.Gpu.Compute do
   @doc """
   Multiplies two matrices, or two batches of them: output = a · b.
 
+  Leading dimensions are batches; as in Nx and NumPy, one that is 1 or missing is repeated.
+
+  ## Parameters
+
+    * `params` - a map or keyword list, `%{}` by default:
+      * `:transpose_a`, `:transpose_b` - whether the operand is stored transposed, `false` by default
+      * `:activation` - what is done to each result: `:none` (the default), `:relu` or `:relu6`
+
+  A bias that is added to every row is a third input: `run_kernel(:matmul, [a, b, bias], output)`.
+
   ## Example
 
       iex> a = Dala.Gpu.Compute.buffer([1, 2, 3, 4], {2, 2})
@@ -451,9 +461,14 @@ defmodule Dala.Gpu.Compute do
       :ok
       iex> Dala.Gpu.Compute.read_list(c)
       [19.0, 22.0, 43.0, 50.0]
+      iex> Dala.Gpu.Compute.matmul(a, b, c, transpose_b: true)
+      :ok
+      iex> Dala.Gpu.Compute.read_list(c)
+      [17.0, 23.0, 39.0, 53.0]
   """
-  @spec matmul(Command.buffer(), Command.buffer(), Command.buffer()) :: :ok | {:error, Error.t()}
-  def matmul(a, b, output), do: run_kernel(:matmul, [a, b], output)
+  @spec matmul(Command.buffer(), Command.buffer(), Command.buffer(), Command.params()) ::
+          :ok | {:error, Error.t()}
+  def matmul(a, b, output, params \\ %{}), do: run_kernel(:matmul, [a, b], output, params)
 
   # Commands
 

@@ -40,6 +40,7 @@ defmodule Dala.Gpu.ComputeTest do
           relu: 2,
           scale: 3,
           matmul: 3,
+          matmul: 4,
           submit: 1,
           submit: 2,
           poll: 1,
@@ -89,6 +90,71 @@ defmodule Dala.Gpu.ComputeTest do
   end
 
   defp dot(row, column), do: 1.0 * Enum.sum(Enum.zip_with(row, column, &(&1 * &2)))
+
+  test "matmul of transposed operands, with a bias and an activation" do
+    for dtype <- [:f32, :s32, :u8] do
+      a = Compute.buffer([1, 4, 2, 5, 3, 6], {3, 2}, dtype)
+      b = Compute.buffer([1, 0, 2, 0, 1, 0], {2, 3}, dtype)
+      c = zeros({2, 2}, dtype)
+      assert Compute.matmul(a, b, c, transpose_a: true, transpose_b: true) == :ok
+      assert Compute.read_list(c) |> Enum.map(&trunc/1) == [7, 2, 16, 5]
+
+      bias = Compute.buffer([1, 3], {2}, dtype)
+      params = %{transpose_a: true, transpose_b: true, activation: :relu6}
+      assert Compute.run_kernel(:matmul, [a, b, bias], c, params) == :ok
+      assert Compute.read_list(c) |> Enum.map(&trunc/1) == [6, 5, 6, 6]
+    end
+
+    a = Compute.buffer([1, -1], {1, 2})
+    b = Compute.buffer([1, 2, 3, 1], {2, 2})
+    c = zeros({1, 2})
+    assert Compute.matmul(a, b, c, activation: :relu) == :ok
+    assert Compute.read_list(c) == [0.0, 1.0]
+  end
+
+  test "batches of matmul broadcast" do
+    a = Compute.buffer(Enum.to_list(1..8), {2, 1, 2, 2}, :s64)
+    b = Compute.buffer([1, 0, 0, 1, 0, 1, 1, 0], {2, 2, 2}, :s64)
+    c = zeros({2, 2, 2, 2}, :s64)
+    assert Compute.matmul(a, b, c) == :ok
+    assert Compute.read_list(c) == [1, 2, 3, 4, 2, 1, 4, 3, 5, 6, 7, 8, 6, 5, 8, 7]
+  end
+
+  test "matmul says what does not fit" do
+    a = zeros({2, 3})
+    c = zeros({2, 2})
+
+    assert_error(
+      Compute.matmul(a, c, a, transpose_b: true),
+      :shape_mismatch,
+      "matmul needs as many rows in input 1 as columns in input 0, " <>
+        "got {2, 3} and {2, 2} transposed"
+    )
+
+    assert_error(
+      Compute.matmul(zeros({2, 2, 2}), zeros({3, 2, 2}), c),
+      :shape_mismatch,
+      "matmul needs inputs whose leading dimensions are equal or 1, got {2, 2, 2} and {3, 2, 2}"
+    )
+
+    assert_error(
+      Compute.run_kernel(:matmul, [a, a, zeros({3})], c, transpose_b: true),
+      :shape_mismatch,
+      "input 2 of matmul has shape {3}, expected {2}"
+    )
+
+    assert_error(
+      Compute.matmul(c, c, c, activation: :tanh),
+      :invalid_param,
+      "activation of matmul must be none, relu or relu6, got tanh"
+    )
+
+    assert_error(
+      Compute.matmul(c, c, c, transpose_a: 1),
+      :invalid_param,
+      "transpose_a of matmul must be true or false, got 1"
+    )
+  end
 
   test "an output may be an input" do
     a = Compute.buffer([1, 2, 3, 4], {2, 2})

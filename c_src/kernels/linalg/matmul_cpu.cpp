@@ -1,0 +1,143 @@
+// How a matrix product is cut into work-groups for devices that are CPUs.
+#include <algorithm>
+#include <utility>
+
+#include "kernels/linalg/product.hpp"
+
+namespace dala {
+namespace {
+
+// All measured on cores with 1 to 2 MiB of cache of their own.
+constexpr int64_t kThin = 4;             // rows or columns, up to which memory sets the pace
+constexpr int64_t kThinStrip = 1024;     // columns that are summed up at a time
+constexpr int64_t kBlock = 512;          // how much of k is packed at a time
+constexpr int64_t kStripTiles = 8;       // and how many tiles next to each other
+constexpr int64_t kBlockTiles = 4;       // tiles below each other that see a panel in turn
+constexpr int64_t kNarrow = 1024;        // bytes of a row, up to which b is as good as packed
+constexpr int64_t kFewTiles = 3;         // below each other, for which packing does not repay
+constexpr int64_t kLeastTiles = 6;       // below each other, for a work-group that packs
+constexpr int64_t kGoodTiles = 24;       // for which packing costs next to nothing
+constexpr int64_t kLeastWork = 1 << 19;  // products that repay a work-group
+constexpr int64_t kShortSum = 128;
+constexpr int64_t kLeastSum = 512;  // shorter ones do not repay the step that adds them
+constexpr int64_t kSplitBytes = 4 * 1024 * 1024;  // that partial sums may take
+
+int64_t round_up(int64_t number, int64_t step) { return ceil_div(number, step) * step; }
+
+// Elements that a work-group may keep in local memory, with room in the cache for what it reads.
+int64_t local_elements(const Planner& planner, size_t bytes) {
+  return static_cast<int64_t>(planner.device().info().local_memory / (2 * bytes));
+}
+
+// Has k summed up in parts when there are too few work-groups without that.
+void split_sums(const Planner& planner, const Call& call, Product& product, int64_t groups) {
+  const int64_t wanted = ceil_div(planner.busy_groups(), groups);
+  const int64_t room =
+      kSplitBytes / std::max<int64_t>(1, static_cast<int64_t>(call.output.bytes()));
+  const int64_t splits = std::min({wanted, room, product.k / kLeastSum});
+  product.split = splits > 1 ? ceil_div(product.k, splits) : product.k;
+}
+
+KernelStep thin_step(Planner& planner, const Call& call, Product& product) {
+  const size_t bytes = accumulator_of(call.output.dtype).bytes;
+  const int64_t lanes = matmul_tile(planner, call.output.dtype).lanes;
+  product.thin_is_b = product.n < product.m ? 1 : 0;
+  product.thin = std::min(product.m, product.n);
+  const int64_t extent = std::max(product.m, product.n);
+  const int64_t room =
+      std::min<int64_t>(16 * 1024, local_elements(planner, bytes)) / (2 * product.thin);
+  const int64_t most = std::max(lanes, std::min<int64_t>(room, kThinStrip) / lanes * lanes);
+  const int64_t fair = ceil_div(extent * product.batch, planner.busy_groups());
+  product.strip_columns = std::clamp(round_up(fair, lanes), lanes, most);
+  const int64_t strips = ceil_div(extent, product.strip_columns);
+  split_sums(planner, call, product, strips * product.batch);
+  product.block = std::clamp<int64_t>(room, 1, product.split);
+
+  Range range;
+  range.dimensions = 2;
+  range.global = {static_cast<size_t>(strips),
+                  static_cast<size_t>(product.batch * product.splits()), 1};
+  const auto local = [&](int64_t elements) {
+    return LocalMemory{static_cast<size_t>(product.thin * elements) * bytes};
+  };
+  const bool whole = product.splits() == 1;
+  std::vector<Argument> arguments = matmul_arguments(call, product, whole ? output() : scratch(0));
+  arguments.emplace_back(local(product.block));
+  arguments.emplace_back(local(product.strip_columns));
+  return {matmul_program(planner, call.output.dtype), "matmul_thin", std::move(arguments), range};
+}
+
+KernelStep strip_step(Planner& planner, const Call& call, Product& product) {
+  const DType dtype = call.output.dtype;
+  const size_t bytes = accumulator_of(dtype).bytes;
+  const MatmulTile tile = matmul_tile(planner, dtype);
+
+  // Strips of equal width, as wide as what is packed of them may be, and a number of them that the
+  // cores share evenly.
+  const auto units = static_cast<int64_t>(planner.device().info().compute_units);
+  int64_t block = std::min<int64_t>(product.k, kBlock);
+  int64_t most = kStripTiles * tile.vectors * tile.lanes;
+  const int64_t room = local_elements(planner, bytes);
+  while (block > 16 && (most + tile.lanes) * block > room) block = ceil_div(block, 2);
+  most = std::clamp(room / block / tile.lanes * tile.lanes - tile.lanes, tile.lanes, most);
+  int64_t across = ceil_div(product.n, most);
+  if (across > units) across = round_up(across, units);
+  product.strip_columns = round_up(ceil_div(product.n, across), tile.lanes);
+  across = ceil_div(product.n, product.strip_columns);
+  const int64_t strips = across * product.batch;
+
+  // Packing repays when several rows of tiles use a panel. Without it, a strip is made of whole
+  // vectors, two at least.
+  const int64_t last = product.n - (across - 1) * product.strip_columns;
+  const bool whole_vectors = product.n % tile.lanes == 0 &&
+                             std::min(last, product.strip_columns) >= 2 * tile.lanes &&
+                             size_of(dtype) == bytes && product.transpose_b == 0;
+  const bool narrow = product.n * static_cast<int64_t>(bytes) <= kNarrow;
+  product.in_place = whole_vectors && (product.m <= kFewTiles * tile.rows || narrow) ? 1 : 0;
+
+  // Strips of rows: as many as keep the cores busy, unless they were too short to repay what every
+  // work-group costs.
+  const int64_t tiles = ceil_div(product.m, tile.rows);
+  const int64_t work = product.m * std::min(product.n, product.strip_columns) * product.k;
+  int64_t down = 1;
+  if (product.in_place != 0) {
+    down = std::min({ceil_div(2 * planner.busy_groups(), strips), tiles / 2, work / kLeastWork});
+  } else {
+    const int64_t few = std::min(ceil_div(2 * units, strips), tiles / kLeastTiles);
+    const int64_t many = std::min(ceil_div(planner.busy_groups(), strips), tiles / kGoodTiles);
+    down = std::max(few, many);
+  }
+  down = std::max<int64_t>(down, 1);
+  if (strips % units != 0 && down > units) down = down / units * units;
+  product.strip_rows = round_up(ceil_div(product.m, down), tile.rows);
+  down = ceil_div(product.m, product.strip_rows);
+  split_sums(planner, call, product, strips * down);
+  product.block = ceil_div(product.split, ceil_div(product.split, block));
+  // Writing sets the pace of short sums, and goes best row by row.
+  product.block_rows = (product.k <= kShortSum ? 1 : kBlockTiles) * tile.rows;
+
+  Range range;
+  range.dimensions = 3;
+  range.global = {static_cast<size_t>(across), static_cast<size_t>(down),
+                  static_cast<size_t>(product.batch * product.splits())};
+  const bool whole = product.splits() == 1;
+  std::vector<Argument> arguments = matmul_arguments(call, product, whole ? output() : scratch(0));
+  const int64_t packed =
+      product.in_place != 0 ? 1 : product.block * (product.strip_columns + tile.lanes);
+  arguments.emplace_back(LocalMemory{static_cast<size_t>(packed) * bytes});
+  return {matmul_program(planner, dtype), "matmul", std::move(arguments), range};
+}
+
+}  // namespace
+
+void plan_cpu_matmul(Planner& planner, const Call& call, Product product, Launch& launch) {
+  const bool thin = std::min(product.m, product.n) <= kThin;
+  launch.steps.push_back(thin ? thin_step(planner, call, product)
+                              : strip_step(planner, call, product));
+  const int64_t splits = product.splits();
+  if (splits == 1) return;
+  launch.scratch.push_back(static_cast<size_t>(splits) * call.output.bytes());
+  launch.steps.push_back(finish_step(planner, call, product, scratch(0), splits));
+}
+
+}  // namespace dala

@@ -1,0 +1,134 @@
+#include "kernels/linalg/product.hpp"
+
+#include <algorithm>
+#include <limits>
+
+namespace dala {
+namespace {
+
+template <typename T>
+std::array<Value, 2> bounds_of(const std::string& activation) {
+  using Limits = std::numeric_limits<T>;
+  const T least = Limits::has_infinity ? -Limits::infinity() : Limits::min();
+  const T most = Limits::has_infinity ? Limits::infinity() : Limits::max();
+  return {value(activation == "none" ? least : T{0}), value(activation == "relu6" ? T{6} : most)};
+}
+
+std::array<Value, 2> activation_bounds(const Call& call) {
+  const std::string activation = call.choice("activation");
+  switch (call.output.dtype) {
+    case DType::f32:
+      return bounds_of<float>(activation);
+    case DType::f64:
+      return bounds_of<double>(activation);
+    case DType::s32:
+      return bounds_of<int32_t>(activation);
+    case DType::s64:
+      return bounds_of<int64_t>(activation);
+    case DType::u32:
+      return bounds_of<uint32_t>(activation);
+    case DType::u8:
+      return bounds_of<uint8_t>(activation);
+  }
+  return {};
+}
+
+// What stands for the bias where there is none: any input, since it is not looked at.
+Operand bias_of(const Product& product) { return input(product.has_bias != 0 ? 2 : 1); }
+
+void add_cpu_parts(std::vector<Part>& parts, const MatmulTile& tile) {
+  parts.push_back({"linalg/vectors_cpu.cl",
+                   {},
+                   lines({{"LANES", std::to_string(tile.lanes)},
+                          {"TILE_ROWS", std::to_string(tile.rows)},
+                          {"WIDE", std::to_string(tile.vectors)}})});
+  for (int64_t vectors = 2; vectors <= tile.vectors; ++vectors) {
+    const std::string count = std::to_string(vectors);
+    for (const bool packed : {true, false}) {
+      const std::string name = "tile" + count + (packed ? "_packed" : "_in_place");
+      parts.push_back(
+          {"linalg/matmul_tile_cpu.cl",
+           {{"NAME", name}, {"SPACE", packed ? "__local" : "__global"}, {"VECTORS", count}}});
+    }
+  }
+  parts.push_back({"linalg/matmul_cpu.cl"});
+  parts.push_back({"linalg/matmul_thin_cpu.cl"});
+}
+
+}  // namespace
+
+Accumulator accumulator_of(DType dtype) {
+  switch (dtype) {
+    case DType::f32:
+      return {"float", 4};
+    case DType::f64:
+      return {"double", 8};
+    case DType::s64:
+      return {"ulong", 8};
+    default:
+      return {"uint", 4};
+  }
+}
+
+MatmulTile matmul_tile(const Planner& planner, DType dtype) {
+  cl_uint floats = 0;
+  const cl_int status =
+      cl().clGetDeviceInfo(planner.device().info().id, CL_DEVICE_NATIVE_VECTOR_WIDTH_FLOAT,
+                           sizeof(floats), &floats, nullptr);
+  const auto bytes = static_cast<int64_t>(accumulator_of(dtype).bytes);
+  // Processors with vectors of 512 bits have 32 of them, others 16; compilers split vectors up
+  // for those that have narrower ones.
+  if (status == CL_SUCCESS && floats >= 16) return {64 / bytes, 8, 3};
+  return {32 / bytes, 6, 2};
+}
+
+int64_t gpu_tile(const Planner& planner, DType dtype) {
+  const size_t items = planner.group_items(256, 3 * accumulator_of(dtype).bytes);
+  return items >= 256 ? 16 : items >= 64 ? 8 : items >= 16 ? 4 : 1;
+}
+
+std::shared_ptr<Program> matmul_program(Planner& planner, DType dtype) {
+  return planner.program(text("matmul ", to_string(dtype)), [&] {
+    const Accumulator accumulator = accumulator_of(dtype);
+    Defines defines = element_defines(dtype);
+    defines.emplace_back("ACC", accumulator.name);
+    defines.emplace_back("ROUND_TRIP", size_of(dtype) == accumulator.bytes ? "1" : "0");
+    std::vector<Part> parts{{"linalg/product.cl", {}, lines(defines)}};
+    if (planner.cpu_class()) {
+      add_cpu_parts(parts, matmul_tile(planner, dtype));
+    } else {
+      const std::string tile = std::to_string(gpu_tile(planner, dtype));
+      parts.push_back({"linalg/matmul_gpu.cl", {{"TILE", tile}}});
+    }
+    parts.push_back({"linalg/matmul_finish.cl"});
+    return parts;
+  });
+}
+
+std::vector<Argument> matmul_arguments(const Call& call, const Product& product,
+                                       const Operand& out) {
+  const auto [low, high] = activation_bounds(call);
+  return {input(0), input(1), bias_of(product), out, value(product), low, high};
+}
+
+KernelStep finish_step(Planner& planner, const Call& call, const Product& product,
+                       const Operand& from, int64_t parts) {
+  const int64_t rows = product.batch * product.m;
+  const int64_t chunk = planner.cpu_class() ? std::min<int64_t>(product.n, 4096) : 1;
+  const size_t items = planner.cpu_class() ? 1 : planner.group_items(64);
+  Range range;
+  range.dimensions = 2;
+  range.local[0] = items;
+  range.global = {
+      static_cast<size_t>(ceil_div(ceil_div(product.n, chunk), static_cast<int64_t>(items))) *
+          items,
+      static_cast<size_t>(rows), 1};
+  const auto [low, high] = activation_bounds(call);
+  return {matmul_program(planner, call.output.dtype),
+          "matmul_finish",
+          {from, bias_of(product), output(), value(parts), value(rows), value(product.n),
+           value(product.has_bias), value(chunk), low, high},
+          range};
+}
+
+}  // namespace dala
