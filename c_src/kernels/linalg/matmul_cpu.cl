@@ -6,6 +6,7 @@
 //   low, high  bounds of the activation
 //   packed     local memory for block * (strip_columns + LANES) elements of type ACC; little when
 //              in_place
+//   turned     local memory for block * block_rows of them where a is transposed, else little
 //
 // Of `product`, how the work is cut:
 //
@@ -16,13 +17,14 @@
 //   split          how much of k a work-group sums up; when less than k, out is one matrix per
 //                  split, which matmul_finish adds
 //   in_place       b is used where it is, not packed: every strip is made of whole vectors, two at
-//                  least
+//                  least; a is not transposed
 //
 //   WIDE           vectors of a wide tile: 2 or 3
 //
 // A work-group is one item and owns a strip of columns over a strip of rows. For each block of k
 // it packs its columns of b into panels as wide as a tile, which stay in the cache, and then
-// computes the strip tile by tile. Rows of a are read in place.
+// computes the strip tile by tile. Rows of a are read in place, unless it is transposed: then they
+// are turned, a block at a time.
 //
 // Edge rules: columns past the end are packed as zeros and not stored, for rows see
 // matmul_tile_cpu.cl. Integers wrap. Preconditions: m, n, k > 0; out overlaps no input; the range
@@ -102,10 +104,24 @@ static inline void pack_columns(__global const T *b, const long pitch, const int
   }
 }
 
+// The rows of a tile from a transposed a, step by step of k; zeros for rows past the end.
+static inline void turn_rows(__global const T *a, const long pitch, const int depth,
+                             const int height, __local ACC *to) {
+  if (height == TILE_ROWS) {
+    for (int p = 0; p < depth; ++p, to += TILE_ROWS, a += pitch) {
+      for (int r = 0; r < TILE_ROWS; ++r) to[r] = (ACC)a[r];
+    }
+  } else {
+    for (int p = 0; p < depth; ++p, to += TILE_ROWS, a += pitch) {
+      for (int r = 0; r < TILE_ROWS; ++r) to[r] = r < height ? (ACC)a[r] : (ACC)0;
+    }
+  }
+}
+
 __kernel __attribute__((reqd_work_group_size(1, 1, 1)))
 void matmul(__global const T *restrict a, __global const T *restrict b,
             __global const T *restrict bias, __global T *restrict out, const Product product,
-            const T low, const T high, __local ACC *packed) {
+            const T low, const T high, __local ACC *packed, __local ACC *turned) {
   const long m = product.m, n = product.n, k = product.k;
   const long batch = (long)get_group_id(2) % product.batch;
   const long k_first = (long)get_group_id(2) / product.batch * product.split;
@@ -116,8 +132,6 @@ void matmul(__global const T *restrict a, __global const T *restrict b,
   const int vectors = (width + LANES - 1) / LANES;
   const long row_end = min(row0 + product.strip_rows, m);
   const long k_end = min(k_first + product.split, k);
-  const long a_row = product.transpose_a ? 1 : product.a_pitch;
-  const long a_step = product.transpose_a ? product.a_pitch : 1;
   const bool whole = product.split >= k;
   const bool has_bias = product.has_bias && whole;
   const int block = (int)product.block;
@@ -146,33 +160,41 @@ void matmul(__global const T *restrict a, __global const T *restrict b,
     }
     for (long rows = row0; rows < row_end; rows += product.block_rows) {
       const long rows_end = min(rows + product.block_rows, row_end);
+      if (product.transpose_a) {
+        for (long row = rows; row < rows_end; row += TILE_ROWS) {
+          turn_rows(a + k0 * product.a_pitch + row, product.a_pitch, depth,
+                    (int)min((long)TILE_ROWS, rows_end - row), turned + (row - rows) * block);
+        }
+      }
       for (int v = 0, wide; v < vectors; v += wide) {
         wide = tile_vectors(vectors - v);
         const int column = v * LANES, count = min(wide * LANES, width - column);
         __local const ACC *panel = packed + column * block;
         __global const ACC *rows_of_b = (__global const ACC *)b0 + column;
         for (long row = rows; row < rows_end; row += TILE_ROWS) {
-          __global const T *from = a + row * a_row + k0 * a_step;
+          __global const T *from = a + (product.transpose_a ? 0 : row * product.a_pitch + k0);
+          __local const ACC *own = turned + (product.transpose_a ? (row - rows) * block : 0);
           __global T *to = out + row * n + column;
           const int height = (int)min((long)TILE_ROWS, rows_end - row);
-#define RUN(name, source, step)                                               \
-  name(from, a_row, a_step, depth, source, step, to, n, height, count,         \
+#define RUN(name, a_rows, a_row, a_step, b_rows, b_step)                       \
+  name(a_rows, a_row, a_step, depth, b_rows, b_step, to, n, height, count,     \
        has_bias ? bias + column : bias, has_bias, add, last, low, high)
+#define RUN_ANY(wide)                                                          \
+  if (product.in_place) {                                                      \
+    RUN(tile##wide##_in_place, from, product.a_pitch, 1, rows_of_b, product.b_pitch); \
+  } else if (product.transpose_a) {                                            \
+    RUN(tile##wide##_turned, own, 1, TILE_ROWS, panel, wide * LANES);          \
+  } else {                                                                     \
+    RUN(tile##wide##_packed, from, product.a_pitch, 1, panel, wide * LANES);   \
+  }
 #if WIDE == 3
           if (wide == 3) {
-            if (product.in_place) {
-              RUN(tile3_in_place, rows_of_b, product.b_pitch);
-            } else {
-              RUN(tile3_packed, panel, 3 * LANES);
-            }
+            RUN_ANY(3)
             continue;
           }
 #endif
-          if (product.in_place) {
-            RUN(tile2_in_place, rows_of_b, product.b_pitch);
-          } else {
-            RUN(tile2_packed, panel, 2 * LANES);
-          }
+          RUN_ANY(2)
+#undef RUN_ANY
 #undef RUN
         }
       }

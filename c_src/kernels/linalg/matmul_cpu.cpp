@@ -13,9 +13,9 @@ constexpr int64_t kThinStrip = 1024;     // columns that are summed up at a time
 constexpr int64_t kBlock = 512;          // how much of k is packed at a time
 constexpr int64_t kStripTiles = 8;       // and how many tiles next to each other
 constexpr int64_t kBlockTiles = 4;       // tiles below each other that see a panel in turn
-constexpr int64_t kNarrow = 1024;        // bytes of a row, up to which b is as good as packed
+constexpr int64_t kNarrow = 256;         // bytes of a row, up to which b is as good as packed
 constexpr int64_t kFewTiles = 3;         // below each other, for which packing does not repay
-constexpr int64_t kLeastTiles = 6;       // below each other, for a work-group that packs
+constexpr int64_t kLeastTiles = 4;       // below each other, for a work-group that packs
 constexpr int64_t kGoodTiles = 24;       // for which packing costs next to nothing
 constexpr int64_t kLeastWork = 1 << 19;  // products that repay a work-group
 constexpr int64_t kShortSum = 128;
@@ -89,9 +89,9 @@ KernelStep strip_step(Planner& planner, const Call& call, Product& product) {
   // Packing repays when several rows of tiles use a panel. Without it, a strip is made of whole
   // vectors, two at least.
   const int64_t last = product.n - (across - 1) * product.strip_columns;
-  const bool whole_vectors = product.n % tile.lanes == 0 &&
-                             std::min(last, product.strip_columns) >= 2 * tile.lanes &&
-                             size_of(dtype) == bytes && product.transpose_b == 0;
+  const bool whole_vectors =
+      product.n % tile.lanes == 0 && std::min(last, product.strip_columns) >= 2 * tile.lanes &&
+      size_of(dtype) == bytes && product.transpose_a == 0 && product.transpose_b == 0;
   const bool narrow = product.n * static_cast<int64_t>(bytes) <= kNarrow;
   product.in_place = whole_vectors && (product.m <= kFewTiles * tile.rows || narrow) ? 1 : 0;
 
@@ -114,7 +114,9 @@ KernelStep strip_step(Planner& planner, const Call& call, Product& product) {
   split_sums(planner, call, product, strips * down);
   product.block = ceil_div(product.split, ceil_div(product.split, block));
   // Writing sets the pace of short sums, and goes best row by row.
-  product.block_rows = (product.k <= kShortSum ? 1 : kBlockTiles) * tile.rows;
+  const int64_t block_tiles = product.k <= kShortSum ? 1 : kBlockTiles;
+  product.block_rows =
+      std::clamp<int64_t>(room / (product.block * tile.rows), 1, block_tiles) * tile.rows;
 
   Range range;
   range.dimensions = 3;
@@ -124,7 +126,9 @@ KernelStep strip_step(Planner& planner, const Call& call, Product& product) {
   std::vector<Argument> arguments = matmul_arguments(call, product, whole ? output() : scratch(0));
   const int64_t packed =
       product.in_place != 0 ? 1 : product.block * (product.strip_columns + tile.lanes);
+  const int64_t turned = product.transpose_a != 0 ? product.block * product.block_rows : 1;
   arguments.emplace_back(LocalMemory{static_cast<size_t>(packed) * bytes});
+  arguments.emplace_back(LocalMemory{static_cast<size_t>(turned) * bytes});
   return {matmul_program(planner, dtype), "matmul", std::move(arguments), range};
 }
 

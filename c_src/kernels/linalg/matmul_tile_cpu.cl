@@ -1,7 +1,8 @@
 // One tile of a matrix product, as a function NAME that matmul_cpu.cl calls:
 // out[0..height)[0..width) = activation(bias + a * b), or a * b added to what out holds.
 //
-//   a          rows `row_step` elements apart, of which `depth` elements `a_step` apart are used
+//   a          rows `row_step` elements apart, of which `depth` elements `a_step` apart are used;
+//              elements of A_TYPE in A_SPACE
 //   b          rows of VECTORS vectors, `b_step` elements apart, in SPACE
 //   out        rows n elements apart
 //   bias       of these columns, used when has_bias and not `add`
@@ -19,12 +20,12 @@
 #define FOR_VECTORS(DO, r) DO(r, 0) DO(r, 1)
 #endif
 
-static inline void NAME(__global const T *a, const long row_step, const long a_step,
+static inline void NAME(A_SPACE const A_TYPE *a, const long row_step, const long a_step,
                         const int depth, SPACE const ACC *b, const long b_step, __global T *out,
                         const long n, const int height, const int width, __global const T *bias,
                         const bool has_bias, const bool add, const bool last, const T low,
                         const T high) {
-#define ROW_POINTER(r) __global const T *a##r = a + min(r, height - 1) * row_step;
+#define ROW_POINTER(r) A_SPACE const A_TYPE *a##r = a + min(r, height - 1) * row_step;
 #define ZERO(r, v) VECTOR sum##r##_##v = (VECTOR)(0);
 #define SUMS(r) FOR_VECTORS(ZERO, r)
   FOR_ROWS(ROW_POINTER)

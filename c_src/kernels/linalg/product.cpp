@@ -43,13 +43,18 @@ void add_cpu_parts(std::vector<Part>& parts, const MatmulTile& tile) {
                           {"TILE_ROWS", std::to_string(tile.rows)},
                           {"WIDE", std::to_string(tile.vectors)}})});
   for (int64_t vectors = 2; vectors <= tile.vectors; ++vectors) {
-    const std::string count = std::to_string(vectors);
-    for (const bool packed : {true, false}) {
-      const std::string name = "tile" + count + (packed ? "_packed" : "_in_place");
-      parts.push_back(
-          {"linalg/matmul_tile_cpu.cl",
-           {{"NAME", name}, {"SPACE", packed ? "__local" : "__global"}, {"VECTORS", count}}});
-    }
+    const auto add = [&](const char* name, const char* a_space, const char* a_type,
+                         const char* space) {
+      parts.push_back({"linalg/matmul_tile_cpu.cl",
+                       {{"NAME", text("tile", vectors, name)},
+                        {"A_SPACE", a_space},
+                        {"A_TYPE", a_type},
+                        {"SPACE", space},
+                        {"VECTORS", std::to_string(vectors)}}});
+    };
+    add("_packed", "__global", "T", "__local");
+    add("_in_place", "__global", "T", "__global");
+    add("_turned", "__local", "ACC", "__local");
   }
   parts.push_back({"linalg/matmul_cpu.cl"});
   parts.push_back({"linalg/matmul_thin_cpu.cl"});
