@@ -4,6 +4,7 @@
 
 #include "kernels/element.hpp"
 #include "kernels/image/spatial.hpp"
+#include "kernels/nn/resize.hpp"
 
 namespace dala {
 namespace {
@@ -85,16 +86,14 @@ KernelStep bilinear_step(Planner& planner, const Call& call) {
 }
 
 Area area_of(const Call& call) {
-  const Shape& from = call.inputs[0].shape;
-  const Shape& to = call.output.shape;
-  const size_t axis = from.size() == 4 ? 2 : 0;
+  const ResizedPlanes planes = view_of_planes(call);
   Area view;
-  view.planes = from.size() == 4 ? from[0] * from[1] : 1;
-  view.height = from[axis];
-  view.width = from[axis + 1];
-  view.out_height = to[axis];
-  view.out_width = to[axis + 1];
-  view.channels = from.size() == 3 ? from[2] : 1;
+  view.planes = planes.planes;
+  view.height = planes.height;
+  view.width = planes.width;
+  view.out_height = planes.out_height;
+  view.out_width = planes.out_width;
+  view.channels = planes.channels;
   return view;
 }
 

@@ -7,10 +7,55 @@
 namespace dala {
 namespace {
 
+// Processors with vectors of 512 bits have 32 of them, others 16.
+bool has_wide_vectors(const Planner& planner) {
+  cl_uint floats = 0;
+  const cl_int status =
+      cl().clGetDeviceInfo(planner.device().info().id, CL_DEVICE_NATIVE_VECTOR_WIDTH_FLOAT,
+                           sizeof(floats), &floats, nullptr);
+  return status == CL_SUCCESS && floats >= 16;
+}
+
+// Tiles over panels of each width, and of half the height.
+void add_panel_tiles(std::vector<Part>& parts, const PanelShape& shape, const std::string& prefix,
+                     const std::string& space) {
+  for (int64_t vectors = 1; vectors <= shape.most_vectors; ++vectors) {
+    const std::string suffix = text("_", vectors);
+    const int64_t rows = shape.rows[static_cast<size_t>(vectors)];
+    for (const bool half : {false, true}) {
+      parts.push_back({"nn/panel_tile_cpu.cl",
+                       {{"NAME", prefix + (half ? "_half" : "") + suffix},
+                        {"SPACE", space},
+                        {"ROWS", std::to_string(half ? rows / 2 : rows)},
+                        {"VECS", std::to_string(vectors)}}});
+    }
+  }
+}
+
+void add_nhwc_convolution(std::vector<Part>& parts, const Planner& planner, DType dtype) {
+  const PanelShape shape = panel_shape(planner, dtype);
+  Defines rows{{"MOST_VECTORS", std::to_string(shape.most_vectors)}};
+  for (size_t v = 1; v < shape.rows.size(); ++v) {
+    rows.emplace_back(text("ROWS_OF_", v), std::to_string(shape.rows[v]));
+  }
+  parts.push_back({"nn/panels_cpu.cl", {}, lines(rows)});
+  add_panel_tiles(parts, shape, "pixels", "__global");
+  add_panel_tiles(parts, shape, "windows", "__local");
+  parts.push_back({"nn/conv2d_nhwc_cpu.cl"});
+  parts.push_back({"nn/conv2d_pack_cpu.cl"});
+  for (const char* stride : {"1", "2"}) {
+    parts.push_back({"nn/depthwise_nhwc_row_cpu.cl",
+                     {{"NAME", text("seven_apart_", stride)}, {"STRIDE", stride}}});
+  }
+  parts.push_back({"nn/depthwise_nhwc_cpu.cl"});
+}
+
 void add_convolution(std::vector<Part>& parts, const Planner& planner, DType dtype) {
+  parts.push_back({"nn/activation.cl"});
   parts.push_back({"nn/convolution.cl"});
   if (!planner.cpu_class()) {
     parts.push_back({"nn/conv2d_gpu.cl"});
+    parts.push_back({"nn/conv2d_pack_gpu.cl"});
     return;
   }
   const TileShape shape = tile_shape(planner, dtype);
@@ -23,24 +68,31 @@ void add_convolution(std::vector<Part>& parts, const Planner& planner, DType dty
   parts.push_back({"nn/conv2d_tile_cpu.cl", {{"NAME", "tile_in_place"}, {"SPACE", "__global"}}});
   parts.push_back({"nn/conv2d_cpu.cl"});
   parts.push_back({"nn/depthwise_cpu.cl"});
+  parts.push_back({"nn/finish_cpu.cl"});
+  add_nhwc_convolution(parts, planner, dtype);
 }
 
-void add_pooling(std::vector<Part>& parts, const Planner& planner, DType dtype) {
-  const std::string file = planner.cpu_class() ? "nn/pool_cpu.cl" : "nn/pool_gpu.cl";
-  parts.push_back({"reduce/operations.cl"});
+void add_pools(std::vector<Part>& parts, const std::string& file, const std::string& suffix,
+               DType dtype) {
   parts.push_back({file,
-                   {{"ENTRY", "max_pool2d"},
+                   {{"ENTRY", "max_pool2d" + suffix},
                     {"ACC", "T"},
                     {"IDENTITY", "LOWEST"},
                     {"COMBINE", "combine_max"},
                     {"FINISH", "KEEP"}}});
   if (!is_float(dtype)) return;
   parts.push_back({file,
-                   {{"ENTRY", "avg_pool2d"},
+                   {{"ENTRY", "avg_pool2d" + suffix},
                     {"ACC", "SUM"},
                     {"IDENTITY", "0"},
                     {"COMBINE", "combine_sum"},
                     {"FINISH", "AVERAGE_AS_REAL"}}});
+}
+
+void add_pooling(std::vector<Part>& parts, const Planner& planner, DType dtype) {
+  parts.push_back({"reduce/operations.cl"});
+  add_pools(parts, planner.cpu_class() ? "nn/pool_cpu.cl" : "nn/pool_gpu.cl", "", dtype);
+  if (planner.cpu_class()) add_pools(parts, "nn/pool_nhwc_cpu.cl", "_nhwc", dtype);
 }
 
 void add_resizing(std::vector<Part>& parts, const Planner& planner, DType dtype) {
@@ -53,14 +105,15 @@ void add_resizing(std::vector<Part>& parts, const Planner& planner, DType dtype)
 }  // namespace
 
 TileShape tile_shape(const Planner& planner, DType dtype) {
-  cl_uint floats = 0;
-  const cl_int status =
-      cl().clGetDeviceInfo(planner.device().info().id, CL_DEVICE_NATIVE_VECTOR_WIDTH_FLOAT,
-                           sizeof(floats), &floats, nullptr);
   const auto bytes = static_cast<int64_t>(size_of(dtype));
-  // Processors with vectors of 512 bits have 32 of them, others 16.
-  if (status == CL_SUCCESS && floats >= 16) return {64 / bytes, 8, 3};
+  if (has_wide_vectors(planner)) return {64 / bytes, 8, 3};
   return {32 / bytes, 6, 2};
+}
+
+PanelShape panel_shape(const Planner& planner, DType dtype) {
+  const auto bytes = static_cast<int64_t>(size_of(dtype));
+  if (has_wide_vectors(planner)) return {64 / bytes, 4, {0, 8, 8, 8, 6}};
+  return {32 / bytes, 2, {0, 6, 6, 0, 0}};
 }
 
 std::shared_ptr<Program> nn_program(Planner& planner, DType dtype) {
@@ -77,7 +130,8 @@ std::shared_ptr<Program> nn_program(Planner& planner, DType dtype) {
 }
 
 Descriptors nn_kernels() {
-  return {conv2d_kernel(), max_pool2d_kernel(), avg_pool2d_kernel(), resize_kernel()};
+  return {conv2d_kernel(), conv2d_pack_kernel(), max_pool2d_kernel(), avg_pool2d_kernel(),
+          resize_kernel()};
 }
 
 }  // namespace dala

@@ -1,6 +1,8 @@
 // The neural network family: convolution, pooling and resizing of planes, and of images.
 #pragma once
 
+#include <array>
+
 #include "kernels/planner.hpp"
 #include "kernels/registry.hpp"
 
@@ -9,6 +11,7 @@ namespace dala {
 Descriptors nn_kernels();
 
 Descriptor conv2d_kernel();
+Descriptor conv2d_pack_kernel();
 Descriptor max_pool2d_kernel();
 Descriptor avg_pool2d_kernel();
 Descriptor resize_kernel();
@@ -22,6 +25,14 @@ struct TileShape {
   int64_t pixels() const { return lanes * vectors; }
 };
 TileShape tile_shape(const Planner& planner, DType dtype);
+
+// How they use them where the channels of a pixel are next to each other: see panel_tile_cpu.cl.
+struct PanelShape {
+  int64_t lanes;
+  int64_t most_vectors;
+  std::array<int64_t, 5> rows;  // by the number of vectors
+};
+PanelShape panel_shape(const Planner& planner, DType dtype);
 
 // The one program that holds all of this family's kernels for an element type.
 std::shared_ptr<Program> nn_program(Planner& planner, DType dtype);

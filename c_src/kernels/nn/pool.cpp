@@ -8,6 +8,8 @@
 namespace dala {
 namespace {
 
+constexpr int64_t kPoolChannels = 64;  // POOL_CHANNELS in pool_nhwc_cpu.cl
+
 Window pool_window(const std::string& name, const Call& call) {
   return window_of(name, call, pair_of(call, "size"));
 }
@@ -25,8 +27,11 @@ void check_pool(const std::string& name, const Call& call) {
                                             to_string(call.params.at("pad"))));
   }
   const Window window = pool_window(name, call);
-  const Shape& shape = call.inputs[0].shape;
-  need_output_shape(name, call, {{shape[0], shape[1], window.out_height, window.out_width}});
+  const bool nhwc = is_nhwc(call);
+  Planes planes = planes_of(call.inputs[0].shape, nhwc);
+  planes.height = window.out_height;
+  planes.width = window.out_width;
+  need_output_shape(name, call, {shape_of(planes, nhwc)});
 }
 
 Launch plan_pool(const std::string& name, const Call& call, Planner& planner) {
@@ -36,10 +41,22 @@ Launch plan_pool(const std::string& name, const Call& call, Planner& planner) {
   const Window window = pool_window(name, call);
   const int32_t count_padding =
       call.has("count_include_pad") && call.flag("count_include_pad") ? 1 : 0;
+  const bool nhwc = is_nhwc(call);
+  const Planes planes = planes_of(call.output.shape, nhwc);
+  // Otherwise each channel is a plane.
+  const int64_t channels = nhwc ? planes.channels : 1;
   KernelStep step{nn_program(planner, call.output.dtype), name, {}, {}};
   step.arguments = {input(0), output(), value(window)};
-  if (planner.cpu_class()) {
-    const int64_t rows = call.output.shape[0] * call.output.shape[1] * window.out_height;
+  if (planner.cpu_class() && nhwc) {
+    const int64_t pixels = planes.batch * planes.height * planes.width;
+    const int64_t pieces = pixels * ceil_div(channels, kPoolChannels);
+    const int64_t units = std::max<int64_t>(1, pieces / (4 * planner.busy_groups()));
+    step.entry = name + "_nhwc";
+    step.range.global[0] = static_cast<size_t>(ceil_div(pieces, units));
+    step.arguments.insert(step.arguments.end(),
+                          {value(channels), value(pixels), value(units), value(count_padding)});
+  } else if (planner.cpu_class()) {
+    const int64_t rows = planes.batch * planes.channels * window.out_height;
     const int64_t units = std::max<int64_t>(1, rows / (4 * planner.busy_groups()));
     step.range.global[0] = static_cast<size_t>(ceil_div(rows, units));
     step.arguments.insert(step.arguments.end(), {value(rows), value(units), value(count_padding)});
@@ -49,7 +66,8 @@ Launch plan_pool(const std::string& name, const Call& call, Planner& planner) {
     step.range.local[0] = items;
     step.range.global[0] =
         static_cast<size_t>(ceil_div(count, static_cast<int64_t>(items))) * items;
-    step.arguments.insert(step.arguments.end(), {value(count), value(count_padding)});
+    step.arguments.insert(step.arguments.end(),
+                          {value(channels), value(count), value(count_padding)});
   }
   launch.steps.push_back(std::move(step));
   const double operations =
@@ -66,13 +84,13 @@ Descriptor pool_kernel(const std::string& name, const std::string& summary) {
   pool.name = name;
   pool.summary = summary;
   pool.output_rule =
-      "the input's element type, {n, c, oh, ow} with oh = (h + padding - size) / stride + 1, and "
-      "ow alike";
+      "the input's element type and layout, {n, c, oh, ow} with oh = (h + padding - size) / stride "
+      "+ 1, and ow alike";
   pool.params = {size,
                  pair_param("stride",
                             "how far windows are apart: one number, or {y, x}; their "
                             "size when absent"),
-                 pad_param()};
+                 pad_param(), layout_param()};
   pool.check = [name](const Call& call) { check_pool(name, call); };
   pool.plan = [name](const Call& call, Planner& planner) { return plan_pool(name, call, planner); };
   return pool;

@@ -1,26 +1,27 @@
-// out[p][y][x] = FINISH(COMBINE over the elements of the window of (y, x) in plane p), as a kernel
-// ENTRY, for devices with many narrow processors. See pool_cpu.cl for the arguments.
+// out[p][y][x][c] = FINISH(COMBINE over the elements c of the window of (y, x) in plane p), as a
+// kernel ENTRY, for devices with many narrow processors. See pool_cpu.cl for the arguments.
 //
-//   count   elements of out
+//   channels   of each pixel, next to each other
+//   count      elements of out
 //
 // An item per output element. Edge rules: padding is skipped; items past the last element do
 // nothing. Preconditions: every window holds an element; in and out do not overlap.
 
 __kernel void ENTRY(__global const T *restrict in, __global T *restrict out, const Window window,
-                    const long count, const int count_padding) {
+                    const long channels, const long count, const int count_padding) {
   const long index = (long)get_global_id(0);
   if (index >= count) return;
-  const long row = index / window.out_width;
+  const long row = index / channels / window.out_width;
   const long y0 = row % window.out_height * window.stride_y - window.pad_y;
-  const long x0 = index % window.out_width * window.stride_x - window.pad_x;
+  const long x0 = index / channels % window.out_width * window.stride_x - window.pad_x;
   const long low_y = max(y0, 0L), high_y = min(y0 + window.size_y, window.height);
   const long low_x = max(x0, 0L), high_x = min(x0 + window.size_x, window.width);
-  in += row / window.out_height * window.height * window.width;
+  in += row / window.out_height * window.height * window.width * channels + index % channels;
 
   ACC result = IDENTITY;
   for (long y = low_y; y < high_y; ++y) {
     for (long x = low_x; x < high_x; ++x) {
-      result = COMBINE(result, (ACC)in[y * window.width + x]);
+      result = COMBINE(result, (ACC)in[(y * window.width + x) * channels]);
     }
   }
   const long total = count_padding ? window.size_y * window.size_x

@@ -1,9 +1,12 @@
+#include "kernels/nn/resize.hpp"
+
 #include <algorithm>
 
 #include "kernels/checks.hpp"
 #include "kernels/element.hpp"
 #include "kernels/image/resample.hpp"
 #include "kernels/nn/nn.hpp"
+#include "kernels/nn/window.hpp"
 
 namespace dala {
 namespace {
@@ -22,18 +25,22 @@ struct Resize {
   int64_t strip_columns = 0;
 };
 
-// Where height is among the dimensions; width comes next. {n, c, h, w}, {h, w, c} or {h, w}.
-size_t height_axis(const Shape& shape) { return shape.size() == 4 ? 2 : 0; }
+// Where height is among the dimensions; width comes next.
+size_t height_axis(const Call& call) {
+  if (call.inputs[0].shape.size() < 4) return 0;
+  return is_nhwc(call) ? 1 : 2;
+}
 
 void check_resize(const Call& call) {
   need_output_dtype("resize", call, {call.inputs[0].dtype});
   const Shape& from = call.inputs[0].shape;
   const Shape& to = call.output.shape;
   if (from.size() < 2 || from.size() > 4) {
-    throw Error(Reason::shape_mismatch, text("input 0 of resize has shape ", to_string(from),
-                                             ", expected {n, c, h, w}, {h, w, c} or {h, w}"));
+    throw Error(Reason::shape_mismatch,
+                text("input 0 of resize has shape ", to_string(from), ", expected ",
+                     is_nhwc(call) ? "{n, h, w, c}" : "{n, c, h, w}", ", {h, w, c} or {h, w}"));
   }
-  const size_t axis = height_axis(from);
+  const size_t axis = height_axis(call);
   std::vector<std::string> expected;
   bool same = to.size() == from.size();
   for (size_t d = 0; d < from.size(); ++d) {
@@ -50,7 +57,7 @@ void check_resize(const Call& call) {
     throw Error(Reason::invalid_param, "align_corners of resize must be false with mode area");
   }
   constexpr int64_t kLongest = int64_t{1} << 30;
-  const int64_t channels = from.size() == 3 ? from[2] : 1;
+  const int64_t channels = view_of_planes(call).channels;
   for (size_t d : {axis, axis + 1}) {
     const bool reads = call.output.count() > 0;
     if ((from[d] > 0 || !reads) &&
@@ -64,17 +71,15 @@ void check_resize(const Call& call) {
 }
 
 Resize view_of(const Call& call) {
-  const Shape& from = call.inputs[0].shape;
-  const Shape& to = call.output.shape;
-  const size_t axis = height_axis(from);
+  const ResizedPlanes planes = view_of_planes(call);
   const std::string mode = call.choice("mode");
   Resize view;
-  view.planes = from.size() == 4 ? from[0] * from[1] : 1;
-  view.height = from[axis];
-  view.width = from[axis + 1];
-  view.out_height = to[axis];
-  view.out_width = to[axis + 1];
-  view.channels = from.size() == 3 ? from[2] : 1;
+  view.planes = planes.planes;
+  view.height = planes.height;
+  view.width = planes.width;
+  view.out_height = planes.out_height;
+  view.out_width = planes.out_width;
+  view.channels = planes.channels;
   view.taps = mode == "nearest" ? 1 : mode == "bilinear" ? 2 : 4;
   view.align_corners = call.flag("align_corners") ? 1 : 0;
   return view;
@@ -134,6 +139,20 @@ Launch plan_resize(const Call& call, Planner& planner) {
 
 }  // namespace
 
+ResizedPlanes view_of_planes(const Call& call) {
+  const Shape& from = call.inputs[0].shape;
+  const Shape& to = call.output.shape;
+  const size_t axis = height_axis(call);
+  ResizedPlanes view;
+  for (size_t d = 0; d < axis; ++d) view.planes *= from[d];
+  view.height = from[axis];
+  view.width = from[axis + 1];
+  view.out_height = to[axis];
+  view.out_width = to[axis + 1];
+  if (axis + 2 < from.size()) view.channels = from.back();
+  return view;
+}
+
 Descriptor resize_kernel() {
   ParamSpec mode;
   mode.name = "mode";
@@ -155,7 +174,7 @@ Descriptor resize_kernel() {
       "width; u8 is rounded to nearest.";
   resize.dtypes = {DType::f32, DType::f64, DType::u8};
   resize.output_rule = "the input's element type, its shape with another height and width";
-  resize.params = {mode, align};
+  resize.params = {mode, align, layout_param()};
   resize.check = check_resize;
   resize.plan = plan_resize;
   return resize;

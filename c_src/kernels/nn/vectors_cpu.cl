@@ -94,3 +94,25 @@ static inline void store_part(const VECTOR v, __global T *to, const int count, c
   STORE(v, elements);
   for (int i = 0; i < count; ++i) to[i] = elements[i];
 }
+
+// The first `count` elements, or all when there are as many, and zeros.
+static inline VECTOR load_first(__global const T *from, const int count) {
+  if (count >= LANES) return LOAD(from);
+  T elements[LANES];
+  for (int i = 0; i < LANES; ++i) elements[i] = i < count ? from[i] : (T)0;
+  return LOAD(elements);
+}
+// Stores the first `count` elements, or all when there are as many.
+static inline void store_first(const VECTOR v, __global T *to, const int count) {
+  if (count >= LANES) {
+    STORE(v, to);
+    return;
+  }
+  T elements[LANES];
+  STORE(v, elements);
+  int i = 0;
+#if LANES >= 8
+  for (; i + 4 <= count; i += 4) PASTE(vstore, 4)(PASTE(vload, 4)(0, elements + i), 0, to + i);
+#endif
+  for (; i < count; ++i) to[i] = elements[i];
+}

@@ -22,6 +22,16 @@ ParamSpec pair_param(const std::string& name, const std::string& summary) {
   return pair;
 }
 
+ParamSpec groups_param() {
+  ParamSpec groups;
+  groups.name = "groups";
+  groups.kind = ParamSpec::Kind::integer;
+  groups.fallback = int64_t{1};
+  groups.min = 1;
+  groups.summary = "into how many parts the channels are split that do not see each other";
+  return groups;
+}
+
 ParamSpec pad_param() {
   ParamSpec pad = pair_param("pad",
                              "rows and columns added around the input: one number, {y, x} "
@@ -43,11 +53,34 @@ std::array<int64_t, 4> pads_of(const Call& call) {
   return {given.front(), given.back(), given.front(), given.back()};
 }
 
+ParamSpec layout_param() {
+  ParamSpec layout;
+  layout.name = "layout";
+  layout.kind = ParamSpec::Kind::choice;
+  layout.fallback = std::string("nchw");
+  layout.choices = {"nchw", "nhwc"};
+  layout.summary = "{n, c, h, w}, or {n, h, w, c}, which CPUs are faster with";
+  return layout;
+}
+
+bool is_nhwc(const Call& call) { return call.choice("layout") == "nhwc"; }
+
+Planes planes_of(const Shape& shape, bool nhwc) {
+  if (nhwc) return {shape[0], shape[3], shape[1], shape[2]};
+  return {shape[0], shape[1], shape[2], shape[3]};
+}
+
+Shape shape_of(const Planes& planes, bool nhwc) {
+  if (nhwc) return {planes.batch, planes.height, planes.width, planes.channels};
+  return {planes.batch, planes.channels, planes.height, planes.width};
+}
+
 void need_planes(const std::string& kernel, const Call& call) {
   const Shape& shape = call.inputs[0].shape;
   if (shape.size() != 4) {
-    throw Error(Reason::shape_mismatch, text("input 0 of ", kernel, " has shape ", to_string(shape),
-                                             ", expected {n, c, h, w}"));
+    throw Error(Reason::shape_mismatch,
+                text("input 0 of ", kernel, " has shape ", to_string(shape), ", expected ",
+                     is_nhwc(call) ? "{n, h, w, c}" : "{n, c, h, w}"));
   }
   for (size_t d = 1; d < shape.size(); ++d) {
     if (shape[d] > 0 && shape[d] <= kLargestExtent) continue;
@@ -58,12 +91,12 @@ void need_planes(const std::string& kernel, const Call& call) {
 }
 
 Window window_of(const std::string& kernel, const Call& call, const std::array<int64_t, 2>& size) {
-  const Shape& shape = call.inputs[0].shape;
+  const Planes planes = planes_of(call.inputs[0].shape, is_nhwc(call));
   const std::array<int64_t, 4> pads = pads_of(call);
   const auto stride = call.has("stride") ? pair_of(call, "stride") : size;
   Window window;
-  window.height = shape[2];
-  window.width = shape[3];
+  window.height = planes.height;
+  window.width = planes.width;
   window.size_y = size[0];
   window.size_x = size[1];
   window.stride_y = stride[0];

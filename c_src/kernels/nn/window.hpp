@@ -32,6 +32,8 @@ struct Window {
 
 // An integer, or a list of two for y and x.
 ParamSpec pair_param(const std::string& name, const std::string& summary);
+// `groups`: into how many parts channels are split.
+ParamSpec groups_param();
 // `pad`: an integer, {y, x} or {top, left, bottom, right}; 0 by default.
 ParamSpec pad_param();
 
@@ -40,12 +42,27 @@ std::array<int64_t, 2> pair_of(const Call& call, const std::string& name);
 // `pad` of a call as {top, left, bottom, right}.
 std::array<int64_t, 4> pads_of(const Call& call);
 
-// Throws `shape_mismatch` unless input 0 is {n, c, h, w} with no extent of 0 but the batch.
+// `layout`: where the channels of planes are.
+ParamSpec layout_param();
+bool is_nhwc(const Call& call);
+
+// The extents of planes, in either layout.
+struct Planes {
+  int64_t batch;
+  int64_t channels;
+  int64_t height;
+  int64_t width;
+};
+Planes planes_of(const Shape& shape, bool nhwc);
+Shape shape_of(const Planes& planes, bool nhwc);
+
+// Throws `shape_mismatch` unless input 0 is {n, c, h, w}, or {n, h, w, c} by `layout`, with no
+// extent of 0 but the batch.
 void need_planes(const std::string& kernel, const Call& call);
 
-// The windows of that size over the planes of input 0, by the parameters `pad`, `stride`, if it is
-// there, else the windows' size, and `dilation`, if it is there. Throws `shape_mismatch` when the
-// padded planes are smaller than a window.
+// The windows of that size over the planes of input 0, by the parameters `layout`, `pad`, `stride`,
+// if it is there, else the windows' size, and `dilation`, if it is there. Throws `shape_mismatch`
+// when the padded planes are smaller than a window.
 Window window_of(const std::string& kernel, const Call& call, const std::array<int64_t, 2>& size);
 
 }  // namespace dala

@@ -1,6 +1,8 @@
 // The reference of conv2d, and what it says about operands that do not fit.
 #include <doctest/doctest.h>
 
+#include "kernels/nn/convolution.hpp"
+#include "kernels/nn/nn.hpp"
 #include "kernels/nn/planes.hpp"
 
 namespace dala::test {
@@ -119,8 +121,79 @@ std::vector<Case> large_convolutions() {
   };
 }
 
+// With something to add before the activation, and activations that are not bounds.
+std::vector<Case> finished_convolutions() {
+  std::vector<Case> cases;
+  for (const std::string activation :
+       {"none", "relu6", "leaky_relu", "sigmoid", "silu", "hardswish"}) {
+    const Params params{{"activation", activation}, {"pad", int64_t{1}}};
+    Params depthwise = params;
+    depthwise["groups"] = int64_t{18};
+    cases.push_back(convolution({2, 5, 4, 3}, {19, 5, 3, 3}, true, params));
+    cases.push_back(convolution({1, 18, 5, 8}, {18, 1, 3, 3}, true, depthwise));
+  }
+  cases.push_back(
+      convolution({1, 3, 2, 3}, {4, 3, 1, 1}, true, {{"activation", std::string("silu")}}));
+  cases.push_back(convolution({1, 3, 5, 5}, {3, 1, 3, 3}, true, {{"groups", int64_t{3}}}));
+  for (Case& example : cases) example.inputs.push_back(example.output);
+  cases.push_back(convolution({1, 4, 3, 3}, {5, 4, 1, 1}, false,
+                              {{"activation", std::string("leaky_relu")}, {"slope", 0.25}}));
+  return cases;
+}
+
+// Shapes that matter where the channels of a pixel are next to each other: vectors of them, and
+// some more; panels of all widths; sums in several parts.
+std::vector<Case> pixel_convolutions() {
+  const auto depthwise = [&](int64_t channels, const Shape& plane, const Shape& size,
+                             Params params) {
+    params["groups"] = channels;
+    return with_channels_last(convolution({1, channels, plane[0], plane[1]},
+                                          {channels, 1, size[0], size[1]}, true, params));
+  };
+  const auto dense = [&](const Shape& x, const Shape& weights, const Params& params) {
+    return with_channels_last(convolution(x, weights, true, params));
+  };
+  const ParamValue one = int64_t{1};
+  const ParamValue two = int64_t{2};
+  std::vector<Case> cases = {
+      depthwise(16, {7, 7}, {3, 3}, {{"pad", one}}),
+      depthwise(21, {8, 16}, {3, 3}, {{"pad", one}, {"activation", std::string("relu6")}}),
+      depthwise(33, {9, 9}, {3, 3}, {{"stride", two}, {"pad", kAsymmetric}}),
+      depthwise(16, {15, 15}, {3, 3}, {{"stride", two}, {"pad", one}}),
+      depthwise(17, {9, 10}, {3, 3}, {{"pad", std::vector<double>{3, 1}}}),
+      depthwise(18, {7, 9}, {3, 3}, {{"dilation", std::vector<double>{2, 1}}, {"pad", one}}),
+      depthwise(19, {6, 12}, {5, 5}, {{"pad", two}}),
+      depthwise(16, {6, 11}, {2, 3}, {{"pad", two}, {"dilation", two}}),
+      dense({1, 7, 5, 5}, {70, 7, 1, 1}, {}),
+      dense({2, 4, 3, 5}, {49, 4, 1, 1}, {{"activation", std::string("relu")}}),
+      dense({1, 5, 4, 4}, {66, 5, 3, 3}, {{"pad", one}}),
+      dense({1, 6, 5, 4}, {38, 3, 3, 3}, {{"groups", two}, {"pad", one}, {"stride", two}}),
+      dense({1, 20, 4, 3}, {17, 20, 1, 1}, {{"stride", two}}),
+  };
+  if (quick()) return cases;
+  const auto mobile = [&](int64_t channels, int64_t size, int64_t stride) {
+    return depthwise(channels, {size, size}, {3, 3}, {{"stride", stride}, {"pad", one}});
+  };
+  for (const Case& large :
+       {mobile(32, 56, 1), mobile(96, 28, 2), mobile(144, 14, 1), mobile(200, 7, 1),
+        dense({1, 96, 28, 28}, {24, 96, 1, 1}, {}), dense({1, 600, 7, 7}, {330, 600, 1, 1}, {}),
+        dense({1, 3, 64, 96}, {32, 3, 3, 3},
+              {{"stride", two}, {"pad", std::vector<double>{0, 0, 1, 1}}}),
+        dense({1, 70, 15, 17}, {66, 70, 3, 3}, {{"pad", one}}),
+        dense({1, 130, 9, 9}, {40, 130, 5, 3}, {{"pad", two}, {"activation", std::string("silu")}}),
+        // More weights than are packed at a time.
+        dense({1, 300, 3, 3}, {900, 300, 3, 3}, {{"pad", one}})}) {
+    cases.push_back(large);
+  }
+  return cases;
+}
+
 std::vector<Case> conv2d_cases(DType dtype) {
   std::vector<Case> cases = small_convolutions();
+  for (Case& finished : finished_convolutions()) cases.push_back(std::move(finished));
+  const size_t small = cases.size();
+  for (size_t i = 0; i < small; ++i) cases.push_back(with_channels_last(cases[i]));
+  for (Case& pixels : pixel_convolutions()) cases.push_back(std::move(pixels));
   if (!quick()) {
     for (Case& large : large_convolutions()) cases.push_back(std::move(large));
   }
@@ -133,9 +206,10 @@ std::vector<Case> conv2d_cases(DType dtype) {
 
 // Walks through input and weights, and adds each product where it belongs.
 Tensor convolved(const Case& example, const std::vector<Tensor>& inputs) {
-  const Shape& x = example.inputs[0].shape;
+  const bool last = channels_last(example.params);
+  const Shape x = as_nchw(example.inputs[0].shape, last);
   const Shape& w = example.inputs[1].shape;
-  const Shape& o = example.output.shape;
+  const Shape o = as_nchw(example.output.shape, last);
   const auto stride = widened(example.params, "stride", 2, 1);
   const auto dilation = widened(example.params, "dilation", 2, 1);
   const auto pad = widened(example.params, "pad", 4, 0);
@@ -148,7 +222,9 @@ Tensor convolved(const Case& example, const std::vector<Tensor>& inputs) {
     const int64_t oy = index / o[3] % o[2];
     const int64_t co = index / (o[3] * o[2]) % o[1];
     const int64_t batch = index / (o[3] * o[2] * o[1]);
+    const size_t to = element_at(o, last, batch, co, oy, ox);
     long double sum = inputs.size() > 2 ? inputs[2].reals[static_cast<size_t>(co)] : 0;
+    if (inputs.size() > 3) sum += inputs[3].reals[to];
     long double magnitude = std::fabs(sum);
     for (int64_t ci = 0; ci < w[1]; ++ci) {
       const int64_t channel = co / outputs_per_group * w[1] + ci;
@@ -158,8 +234,7 @@ Tensor convolved(const Case& example, const std::vector<Tensor>& inputs) {
         for (int64_t kx = 0; kx < w[3]; ++kx) {
           const int64_t column = ox * stride[1] + kx * dilation[1] - pad[1];
           if (column < 0 || column >= x[3]) continue;
-          const auto from =
-              static_cast<size_t>(((batch * x[1] + channel) * x[2] + y) * x[3] + column);
+          const size_t from = element_at(x, last, batch, channel, y, column);
           const auto weight = static_cast<size_t>(((co * w[1] + ci) * w[2] + ky) * w[3] + kx);
           const long double product = inputs[0].reals[from] * inputs[1].reals[weight];
           sum += product;
@@ -167,29 +242,131 @@ Tensor convolved(const Case& example, const std::vector<Tensor>& inputs) {
         }
       }
     }
-    const auto found = example.params.find("activation");
-    const std::string activation =
-        found == example.params.end() ? "none" : std::get<std::string>(found->second);
-    if (activation != "none") sum = std::max(sum, 0.0L);
-    if (activation == "relu6") sum = std::min(sum, 6.0L);
-    result.reals[static_cast<size_t>(index)] = sum;
-    result.scales[static_cast<size_t>(index)] = magnitude;
+    result.reals[to] = activated(example.params, sum);
+    result.scales[to] = magnitude;
   }
   return result;
 }
 
 const SubjectOf kConv2d("conv2d", {conv2d_cases, convolved, 5e-6L, 1e-14L});
 
+// What conv2d_pack makes of weights: on GPUs rows of columns, on CPUs panels of vectors.
+std::vector<Case> pack_cases(DType dtype) {
+  const auto packing = [dtype](const Shape& weights, int64_t groups) {
+    return Case{
+        {{dtype, weights}}, {dtype, packed_weights_shape(weights, groups)}, {{"groups", groups}}};
+  };
+  return {packing({1, 1, 1, 1}, 1),  packing({5, 1, 3, 3}, 5),   packing({17, 1, 3, 2}, 17),
+          packing({33, 3, 1, 1}, 1), packing({70, 2, 3, 3}, 1),  packing({38, 3, 2, 2}, 2),
+          packing({6, 1, 1, 3}, 3),  packing({160, 4, 1, 1}, 1), packing({24, 7, 1, 1}, 1)};
+}
+
+Tensor packed(const Case& example, const std::vector<Tensor>& inputs) {
+  const Shape& w = example.inputs[0].shape;
+  const int64_t groups = std::get<int64_t>(example.params.at("groups"));
+  const int64_t area = w[2] * w[3];
+  const int64_t own = w[0] / groups;
+  Tensor result(example.output);
+  const auto put = [&](int64_t place, int64_t o, int64_t i, int64_t tap) {
+    result.reals[static_cast<size_t>(place)] =
+        inputs[0].reals[static_cast<size_t>((o * w[1] + i) * area + tap)];
+  };
+  const bool panels = engine().planner().cpu_class() && (own > 1 || w[1] > 1);
+  const int64_t columns = example.output.shape[3];
+  const int64_t group_columns = own == 1 && w[1] == 1 ? 1 : columns / groups;
+  const PanelShape shape = panel_shape(engine().planner(), example.output.dtype);
+  const int64_t vectors = (own + shape.lanes - 1) / shape.lanes;
+  const int64_t count = (vectors + shape.most_vectors - 1) / shape.most_vectors;
+  const int64_t wide = (vectors + count - 1) / count * shape.lanes;
+  for (int64_t o = 0; o < w[0]; ++o) {
+    const int64_t group = o / own;
+    const int64_t channel = o % own;
+    const int64_t width = std::min(wide, vectors * shape.lanes - channel / wide * wide);
+    for (int64_t i = 0; i < w[1]; ++i) {
+      for (int64_t tap = 0; tap < area; ++tap) {
+        const int64_t product = tap * w[1] + i;
+        if (panels) {
+          put((group * group_columns + channel / wide * wide) * area * w[1] + product * width +
+                  channel % wide,
+              o, i, tap);
+        } else {
+          put(product * columns + group * group_columns + channel, o, i, tap);
+        }
+      }
+    }
+  }
+  return result;
+}
+
+const SubjectOf kPack("conv2d_pack", {pack_cases, packed});
+
 BufferPtr floats(const Shape& shape) { return zeros(DType::f32, shape); }
 
 }  // namespace
+
+TEST_CASE("conv2d takes packed weights") {
+  std::mt19937_64 random(7);
+  for (Case example : conv2d_cases(DType::f32)) {
+    if (!channels_last(example.params) || example.output.count() == 0) continue;
+    std::vector<Tensor> tensors;
+    std::vector<BufferPtr> inputs;
+    for (const TensorType& type : example.inputs) {
+      tensors.push_back(random_tensor(type, random));
+      inputs.push_back(buffer_of_bytes(type, to_bytes(tensors.back())));
+    }
+    const int64_t groups = widened(example.params, "groups", 1, 1)[0];
+    const BufferPtr weights = floats(packed_weights_shape(example.inputs[1].shape, groups));
+    run("conv2d_pack", {inputs[1]}, weights, {{"groups", groups}});
+    inputs[1] = weights;
+    example.params["packed"] = true;
+    const BufferPtr out = floats(example.output.shape);
+    run("conv2d", inputs, out, example.params);
+    const Tensor got = from_bytes(example.output, engine().runtime().read_now(out));
+    const auto problem = difference(got, convolved(example, tensors), 5e-6L);
+    CHECK_MESSAGE(!problem, to_string(example.inputs[0]), " with ", to_string(example.inputs[1]),
+                  ": ", problem.value_or(""));
+  }
+}
+
+TEST_CASE("conv2d says what does not fit packed weights") {
+  const BufferPtr x = floats({1, 8, 8, 4});
+  const BufferPtr out = floats({1, 6, 6, 6});
+  const Params params{{"layout", std::string("nhwc")}, {"packed", true}};
+  CHECK(failure([&] {
+          run("conv2d", {x, floats({3, 3, 4, 16})}, out, {{"packed", true}});
+        }) == "invalid_param: packed of conv2d must be false when layout is nchw");
+  CHECK(failure([&] {
+          run("conv2d", {x, floats({6, 4, 3, 3})}, out, params);
+        }) ==
+        "shape_mismatch: input 1 of conv2d has shape {6, 4, 3, 3}, expected {kh, kw, 4, 16} as "
+        "conv2d_pack makes it");
+  CHECK(failure([&] {
+          run("conv2d", {x, floats({3, 3, 2, 32})}, floats({1, 6, 6, 7}),
+              {{"layout", std::string("nhwc")}, {"packed", true}, {"groups", int64_t{2}}});
+        }) ==
+        "shape_mismatch: the output of conv2d has shape {1, 6, 6, 7}, expected {n, oh, ow, co} "
+        "with co a multiple of the 2 groups");
+  CHECK(failure([&] {
+          run("conv2d_pack", {floats({6, 4, 3})}, out);
+        }) ==
+        "shape_mismatch: input 0 of conv2d_pack has shape {6, 4, 3}, expected {co, c / groups, kh, "
+        "kw} with no extent of 0");
+  CHECK(failure([&] {
+          run("conv2d_pack", {floats({6, 4, 3, 3})}, out, {{"groups", int64_t{4}}});
+        }) ==
+        "invalid_param: groups of conv2d_pack must divide the 6 output channels of input 0, got 4");
+  CHECK(failure([&] {
+          run("conv2d_pack", {floats({6, 4, 3, 3})}, out);
+        }) ==
+        "shape_mismatch: the output of conv2d_pack has shape {1, 6, 6, 6}, expected {3, 3, 4, 16}");
+}
 
 TEST_CASE("conv2d says what does not fit") {
   const BufferPtr x = floats({1, 4, 8, 8});
   const BufferPtr weights = floats({6, 4, 3, 3});
   const BufferPtr out = floats({1, 6, 6, 6});
   CHECK(failure([&] { run("conv2d", {x}, out); }) ==
-        "arity_mismatch: conv2d takes 2 to 3 inputs, got 1");
+        "arity_mismatch: conv2d takes 2 to 4 inputs, got 1");
   CHECK(failure([&] {
           run("conv2d", {floats({4, 8, 8}), weights}, out);
         }) == "shape_mismatch: input 0 of conv2d has shape {4, 8, 8}, expected {n, c, h, w}");
@@ -204,6 +381,12 @@ TEST_CASE("conv2d says what does not fit") {
   CHECK(failure([&] {
           run("conv2d", {x, weights, floats({5})}, out);
         }) == "shape_mismatch: input 2 of conv2d has shape {5}, expected {6}");
+  CHECK(failure([&] {
+          run("conv2d", {x, weights, floats({6}), floats({1, 6, 6, 5})}, out);
+        }) == "shape_mismatch: input 3 of conv2d has shape {1, 6, 6, 5}, expected {1, 6, 6, 6}");
+  CHECK(failure([&] {
+          run("conv2d", {floats({8, 8, 4}), weights}, out, {{"layout", std::string("nhwc")}});
+        }) == "shape_mismatch: input 0 of conv2d has shape {8, 8, 4}, expected {n, h, w, c}");
   CHECK(failure([&] {
           run("conv2d", {x, weights}, floats({1, 6, 8, 8}));
         }) == "shape_mismatch: the output of conv2d has shape {1, 6, 8, 8}, expected {1, 6, 6, 6}");
@@ -244,8 +427,12 @@ TEST_CASE("conv2d says which parameters it takes") {
         "got 1.5");
   CHECK(refusal("groups", int64_t{3}) ==
         "invalid_param: groups of conv2d must divide the 4 channels of input 0, got 3");
-  CHECK(refusal("activation", std::string("tanh")) ==
-        "invalid_param: activation of conv2d must be none, relu or relu6, got tanh");
+  CHECK(
+      refusal("activation", std::string("tanh")) ==
+      "invalid_param: activation of conv2d must be none, relu, relu6, leaky_relu, sigmoid, silu or "
+      "hardswish, got tanh");
+  CHECK(refusal("layout", std::string("chwn")) ==
+        "invalid_param: layout of conv2d must be nchw or nhwc, got chwn");
   CHECK(failure([&] {
           run("conv2d", {x, floats({5, 2, 3, 3})}, out, {{"groups", int64_t{2}}});
         }) ==

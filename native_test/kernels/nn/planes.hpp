@@ -30,6 +30,55 @@ inline std::vector<int64_t> widened(const Params& params, const std::string& nam
   return result;
 }
 
+// Whether a call's planes are {n, h, w, c} instead of {n, c, h, w}.
+inline bool channels_last(const Params& params) {
+  const auto found = params.find("layout");
+  return found != params.end() && found->second == ParamValue(std::string("nhwc"));
+}
+
+// {n, c, h, w} in the order of a call's layout, and back.
+inline Shape laid_out(const Shape& nchw, bool last) {
+  return last ? Shape{nchw[0], nchw[2], nchw[3], nchw[1]} : nchw;
+}
+inline Shape as_nchw(const Shape& shape, bool last) {
+  return last ? Shape{shape[0], shape[3], shape[1], shape[2]} : shape;
+}
+
+// Where an element is, given the extents {n, c, h, w}.
+inline size_t element_at(const Shape& nchw, bool last, int64_t n, int64_t c, int64_t y, int64_t x) {
+  const int64_t index = last ? ((n * nchw[2] + y) * nchw[3] + x) * nchw[1] + c
+                             : ((n * nchw[1] + c) * nchw[2] + y) * nchw[3] + x;
+  return static_cast<size_t>(index);
+}
+
+// The same calls on planes {n, h, w, c}; inputs of four dimensions are planes, but for weights.
+inline Case with_channels_last(Case example) {
+  example.params["layout"] = std::string("nhwc");
+  for (size_t i = 0; i < example.inputs.size(); ++i) {
+    Shape& shape = example.inputs[i].shape;
+    if (shape.size() == 4 && i != 1) shape = laid_out(shape, true);
+  }
+  example.output.shape = laid_out(example.output.shape, true);
+  return example;
+}
+
+// What the parameters `activation` and `slope` make of a result.
+inline long double activated(const Params& params, long double x) {
+  const auto found = params.find("activation");
+  if (found == params.end()) return x;
+  const std::string name = std::get<std::string>(found->second);
+  const auto slope = params.find("slope");
+  if (name == "relu") return std::max(x, 0.0L);
+  if (name == "relu6") return std::clamp(x, 0.0L, 6.0L);
+  if (name == "leaky_relu") {
+    return x < 0 ? x * (slope == params.end() ? 0.01L : std::get<double>(slope->second)) : x;
+  }
+  if (name == "sigmoid") return 1 / (1 + std::exp(-x));
+  if (name == "silu") return x / (1 + std::exp(-x));
+  if (name == "hardswish") return x * std::clamp(x + 3, 0.0L, 6.0L) / 6;
+  return x;
+}
+
 // How many windows that span that much fit, starting at 0 and moving on by `stride`.
 inline int64_t places(int64_t padded, int64_t span, int64_t stride) {
   int64_t count = 0;

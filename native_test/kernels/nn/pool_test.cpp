@@ -33,6 +33,11 @@ std::vector<Case> pool_cases(DType dtype) {
       pooling(dtype, {1, 1, 1, 1}, {{"size", three}, {"pad", int64_t{1}}}),
       pooling(dtype, {2, 1, 4, 4}, {{"size", three}, {"stride", int64_t{1}}, {"pad", int64_t{1}}}),
   };
+  const size_t small = cases.size();
+  for (size_t i = 0; i < small; ++i) cases.push_back(with_channels_last(cases[i]));
+  cases.push_back(with_channels_last(
+      pooling(dtype, {1, 70, 5, 4}, {{"size", three}, {"stride", two}, {"pad", int64_t{1}}})));
+  cases.push_back(with_channels_last(pooling(dtype, {2, 130, 3, 3}, {{"size", three}})));
   if (quick()) return cases;
   cases.push_back(
       pooling(dtype, {1, 8, 112, 150}, {{"size", three}, {"stride", two}, {"pad", int64_t{1}}}));
@@ -56,8 +61,9 @@ std::vector<Case> avg_cases(DType dtype) {
 // The places in input 0 that each output sees.
 template <typename Visit>
 void visit_windows(const Case& example, Visit visit) {
-  const Shape& x = example.inputs[0].shape;
-  const Shape& o = example.output.shape;
+  const bool last = channels_last(example.params);
+  const Shape x = as_nchw(example.inputs[0].shape, last);
+  const Shape o = as_nchw(example.output.shape, last);
   const auto size = widened(example.params, "size", 2, 1);
   const auto stride =
       example.params.count("stride") != 0 ? widened(example.params, "stride", 2, 1) : size;
@@ -70,10 +76,12 @@ void visit_windows(const Case& example, Visit visit) {
         const int64_t row = index / o[3] % o[2] * stride[0] + ky - pad[0];
         const int64_t column = index % o[3] * stride[1] + kx - pad[1];
         if (row < 0 || row >= x[2] || column < 0 || column >= x[3]) continue;
-        seen.push_back(static_cast<size_t>((plane * x[2] + row) * x[3] + column));
+        seen.push_back(element_at(x, last, plane / o[1], plane % o[1], row, column));
       }
     }
-    visit(static_cast<size_t>(index), seen, size[0] * size[1]);
+    const size_t to =
+        element_at(o, last, plane / o[1], plane % o[1], index / o[3] % o[2], index % o[3]);
+    visit(to, seen, size[0] * size[1]);
   }
 }
 
@@ -135,6 +143,10 @@ TEST_CASE("pooling says what does not fit") {
   CHECK(failure([&] {
           run("max_pool2d", {zeros(DType::f32, {8, 8})}, out, {{"size", int64_t{2}}});
         }) == "shape_mismatch: input 0 of max_pool2d has shape {8, 8}, expected {n, c, h, w}");
+  CHECK(failure([&] {
+          run("max_pool2d", {x}, out, {{"size", int64_t{2}}, {"layout", std::string("nhwc")}});
+        }) ==
+        "shape_mismatch: the output of max_pool2d has shape {1, 2, 4, 4}, expected {1, 1, 4, 8}");
 }
 
 TEST_CASE("NaN is the largest element of a window") {

@@ -2,7 +2,7 @@
 // fit.
 #include <doctest/doctest.h>
 
-#include "support/subject.hpp"
+#include "kernels/nn/planes.hpp"
 
 namespace dala::test {
 namespace {
@@ -55,6 +55,15 @@ std::vector<Case> resize_cases(DType dtype) {
       cases.push_back({{{dtype, shapes[i].first}},
                        {dtype, shapes[i].second},
                        {{"mode", setting.mode}, {"align_corners", setting.align}}});
+    }
+  }
+  for (const Setting& setting : kSettings) {
+    for (const Shape& plane : {Shape{4, 5, 8, 3}, Shape{5, 5, 5, 9}}) {
+      cases.push_back({{{dtype, {2, plane[0], plane[1], 3}}},
+                       {dtype, {2, plane[2], plane[3], 3}},
+                       {{"mode", setting.mode},
+                        {"align_corners", setting.align},
+                        {"layout", std::string("nhwc")}}});
     }
   }
   return cases;
@@ -111,8 +120,9 @@ std::vector<Tap> taps(const std::string& mode, int64_t o, int64_t in, int64_t ou
 Tensor resized(const Case& example, const std::vector<Tensor>& inputs) {
   const Shape& from = example.inputs[0].shape;
   const Shape& to = example.output.shape;
-  const size_t axis = from.size() == 4 ? 2 : 0;
-  const int64_t channels = from.size() == 3 ? from[2] : 1;
+  const bool last = channels_last(example.params);
+  const size_t axis = from.size() < 4 ? 0 : last ? 1 : 2;
+  const int64_t channels = from.size() == 3 || last ? from.back() : 1;
   const std::string mode = std::get<std::string>(example.params.at("mode"));
   const bool align = std::get<bool>(example.params.at("align_corners"));
   Tensor result(example.output);
@@ -203,6 +213,12 @@ TEST_CASE("resize says what does not fit") {
           run("resize", {zeros(DType::f32, {1, 2, 4, 4})}, zeros(DType::f32, {1, 3, 8, 8}));
         }) ==
         "shape_mismatch: the output of resize has shape {1, 3, 8, 8}, expected {1, 2, h, w} of any "
+        "height and width");
+  CHECK(failure([&] {
+          run("resize", {zeros(DType::f32, {1, 4, 4, 2})}, zeros(DType::f32, {1, 8, 8, 3}),
+              {{"layout", std::string("nhwc")}});
+        }) ==
+        "shape_mismatch: the output of resize has shape {1, 8, 8, 3}, expected {1, h, w, 2} of any "
         "height and width");
   CHECK(failure([&] { run("resize", {zeros(DType::u8, {9})}, zeros(DType::u8, {3})); }) ==
         "shape_mismatch: input 0 of resize has shape {9}, expected {n, c, h, w}, {h, w, c} or "

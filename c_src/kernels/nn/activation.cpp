@@ -1,0 +1,42 @@
+#include "kernels/nn/activation.hpp"
+
+#include <algorithm>
+#include <limits>
+
+namespace dala {
+namespace {
+
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+
+// In the order of the curves in activation.cl, after those that only have bounds.
+const std::vector<std::string> kCurves{"leaky_relu", "sigmoid", "silu", "hardswish"};
+
+}  // namespace
+
+std::vector<ParamSpec> activation_params() {
+  ParamSpec activation;
+  activation.name = "activation";
+  activation.kind = ParamSpec::Kind::choice;
+  activation.fallback = std::string("none");
+  activation.choices = {"none", "relu", "relu6"};
+  activation.choices.insert(activation.choices.end(), kCurves.begin(), kCurves.end());
+  activation.summary =
+      "what is done to each result: max(x, 0) for relu, and at most 6 for relu6; slope * x below 0 "
+      "for leaky_relu; x * sigmoid(x) for silu; x * min(max(x / 6 + 0.5, 0), 1) for hardswish";
+  ParamSpec slope;
+  slope.name = "slope";
+  slope.fallback = 0.01;
+  slope.summary = "of leaky_relu";
+  return {activation, slope};
+}
+
+Activation activation_of(const Call& call) {
+  const std::string name = call.choice("activation");
+  if (name == "relu") return {0, kInfinity};
+  if (name == "relu6") return {0, 6};
+  const auto curve = std::find(kCurves.begin(), kCurves.end(), name);
+  return {-kInfinity, kInfinity, call.number("slope"),
+          curve == kCurves.end() ? 0 : curve - kCurves.begin() + 1};
+}
+
+}  // namespace dala

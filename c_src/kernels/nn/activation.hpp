@@ -1,0 +1,23 @@
+// What a kernel may do to each of its results before it stores them: the parameters that say so,
+// and the numbers that its program is told.
+#pragma once
+
+#include <vector>
+
+#include "kernels/descriptor.hpp"
+
+namespace dala {
+
+// `activation` and the `slope` of a leaky one.
+std::vector<ParamSpec> activation_params();
+
+// Bounds, then a curve: see activation.cl.
+struct Activation {
+  double low;
+  double high;
+  double slope = 0;
+  int64_t curve = 0;
+};
+Activation activation_of(const Call& call);
+
+}  // namespace dala

@@ -1,0 +1,199 @@
+// out[b][y][x][o] = activation(bias[o] + residual[b][y][x][o] + sum over i, ky, kx of
+//     weights[o][i][ky][kx] * in[b][y * stride_y + ky * dilation_y - pad_y][...][i])
+// where o and i are channels of the same group, for devices that are CPUs.
+//
+//   in, out, residual   row-major elements of type T: {batch, height, width, channels}
+//   packed              the weights as panels, see panels_cpu.cl
+//   bias                an element per output channel when conv.has_bias, otherwise anything
+//   residual            when conv.has_residual, otherwise anything
+//   low, high, slope    of the activation
+//   windows             local memory for strip_pixels * block + LANES elements
+//
+// Per group of channels this is a matrix product: the pixels that a window sees times weights. A
+// work-group is one item and owns a strip of output pixels over a strip of panels, which it works on
+// tile by tile. conv2d_pointwise, for windows of one pixel, reads pixels where they are;
+// conv2d_windows copies what a window sees, zeros for padding, next to each other first.
+//
+// Edge rules: see panel_tile_cpu.cl. Preconditions: no extent is 0; out overlaps no input; range is
+// {ceil(batch * out_height * out_width / strip_pixels), ceil((end - first) / strip_panels)}.
+
+// Tiles of one panel over `count` pixels: of ROWS while there are so many, then one that is half as
+// high if that is enough. TILE and HALF are the functions.
+#define TILES(TILE, HALF, ROWS)                                                \
+  for (long i = 0; i < count; i += ROWS) {                                     \
+    const int height = (int)min((long)ROWS, count - i);                        \
+    if (height * 2 > ROWS) {                                                   \
+      TILE(a + i * pitch, pitch, depth, b, out + i * n, n, height, width, bias, \
+           residual + i * n, pass, low, high);                                 \
+    } else {                                                                   \
+      HALF(a + i * pitch, pitch, depth, b, out + i * n, n, height, width, bias, \
+           residual + i * n, pass, low, high);                                 \
+    }                                                                          \
+    if (curve != CURVE_NONE) bend(out + i * n, n, height, width, curve, slope); \
+  }
+
+#define PANEL_TILES(NAME, SPACE, PREFIX)                                       \
+  static inline void NAME(SPACE const T *a, const long pitch, const int depth, \
+                          __global const T *b, const int vectors, __global T *out, const long n, \
+                          const long count, const int width, __global const T *bias, \
+                          __global const T *residual, const Pass pass, const T low, const T high, \
+                          const long curve, const T slope) {                   \
+    if (vectors == 1) {                                                        \
+      TILES(PREFIX##_1, PREFIX##_half_1, ROWS_OF_1)                            \
+    } else if (vectors == 2) {                                                 \
+      TILES(PREFIX##_2, PREFIX##_half_2, ROWS_OF_2)                            \
+    }                                                                          \
+    WIDE_TILES(PREFIX)                                                         \
+  }
+#if MOST_VECTORS == 4
+#define WIDE_TILES(PREFIX)                                                     \
+  else if (vectors == 3) {                                                     \
+    TILES(PREFIX##_3, PREFIX##_half_3, ROWS_OF_3)                              \
+  } else {                                                                     \
+    TILES(PREFIX##_4, PREFIX##_half_4, ROWS_OF_4)                              \
+  }
+#else
+#define WIDE_TILES(PREFIX)
+#endif
+
+PANEL_TILES(pointwise_tiles, __global, pixels)
+PANEL_TILES(window_tiles, __local, windows)
+
+__kernel __attribute__((reqd_work_group_size(1, 1, 1)))
+void conv2d_pointwise(__global const T *restrict in, __global const T *restrict packed,
+                      __global const T *restrict bias, __global const T *restrict residual,
+                      __global T *restrict out, const Convolution conv, const Panels panels,
+                      const T low, const T high, const T slope) {
+  const Window window = conv.window;
+  const long pixels = conv.slices / conv.groups * window.height * window.width;
+  const long pixel0 = (long)get_group_id(0) * panels.strip_pixels;
+  const long count = min(panels.strip_pixels, pixels - pixel0);
+  const long panel0 = panels.first + (long)get_group_id(1) * panels.strip_panels;
+  const long panel_end = min(panel0 + panels.strip_panels, panels.end);
+  const long pitch = conv.groups * conv.in_channels, n = conv.groups * conv.out_channels;
+  const Pass pass = {conv.has_bias != 0, conv.has_residual != 0, false};
+  for (long index = panel0; index < panel_end; ++index) {
+    const Panel panel = panel_at(conv, panels, index);
+    const long to = pixel0 * n + panel.channel0;
+    pointwise_tiles(in + pixel0 * pitch + panel.group * conv.in_channels, pitch,
+                    (int)conv.in_channels, packed + panel.start, panel.vectors, out + to, n, count,
+                    panel.channels, bias + (pass.has_bias ? panel.channel0 : 0),
+                    residual + (pass.has_residual ? to : 0), pass, low, high, conv.curve, slope);
+  }
+}
+
+// What products first.. of the sum take from one row of a window: size_x pixels of `channels`
+// elements each, from `skip` elements on, `count` of them. x is the column of the window's first
+// pixel, `row` where column 0 of its row is, or nothing when `outside`.
+static inline void copy_row(__global const T *in, const long total, const long row,
+                            const bool outside, const long x, const Convolution conv,
+                            const int skip, const int count, __local T *to) {
+  const Window window = conv.window;
+  const long pitch = conv.groups * conv.in_channels;
+  if (outside) {
+    clear_run(count, to);
+    return;
+  }
+  if (conv.groups == 1 && window.dilation_x == 1) {
+    // One run, of which the part inside the row is there.
+    const long start = x * pitch + skip;
+    const int low = (int)clamp(-start, 0L, (long)count);
+    const int high = (int)clamp(window.width * pitch - start, (long)low, (long)count);
+    if (low > 0) clear_run(low, to);
+    copy_run(in + row + start + low, total - row - start - low, high - low, to + low);
+    if (high < count) clear_run(count - high, to + high);
+    return;
+  }
+  const int channels = (int)conv.in_channels;
+  for (int i = 0; i < count;) {
+    const int at = skip + i;
+    const long column = x + at / channels * window.dilation_x;
+    const int run = min(channels - at % channels, count - i);
+    const long from = row + column * pitch + at % channels;
+    if (column < 0 || column >= window.width) {
+      clear_run(run, to + i);
+    } else {
+      copy_run(in + from, total - from, run, to + i);
+    }
+    i += run;
+  }
+}
+
+// What products k0.. of the sum, `depth` of them, take from the windows of `count` output pixels.
+static inline void copy_windows(__global const T *in, const Convolution conv, const long group,
+                                const long pixel0, const long count, const long k0,
+                                const int depth, __local T *to) {
+  const Window window = conv.window;
+  const long pitch = conv.groups * conv.in_channels;
+  const long plane = window.height * window.width * pitch;
+  const long total = conv.slices / conv.groups * plane;
+  const int row_products = (int)(window.size_x * conv.in_channels);
+  // Windows that lie inside the plane, and are copied as a whole, need no look at every row.
+  const bool runs = conv.groups == 1 && window.dilation_x == 1 &&
+                    depth == window.size_y * row_products;
+  const long next_row = window.dilation_y * window.width * pitch;
+  long x = pixel0 % window.out_width, rest = pixel0 / window.out_width;
+  long y = rest % window.out_height, batch = rest / window.out_height;
+  for (long i = 0; i < count; ++i, to += depth) {
+    const long y0 = y * window.stride_y - window.pad_y, x0 = x * window.stride_x - window.pad_x;
+    const long from = batch * plane + (y0 * window.width + x0) * pitch;
+    const bool inside = y0 >= 0 && y0 + (window.size_y - 1) * window.dilation_y < window.height &&
+                        x0 >= 0 && x0 + window.size_x <= window.width &&
+                        from + (window.size_y - 1) * next_row + row_products + LANES <= total;
+    if (runs && inside) {
+      __global const T *row = in + from;
+      for (int done = 0; done < depth; done += row_products, row += next_row) {
+        for (int j = 0; j < row_products; j += LANES) STORE(LOAD(row + j), to + done + j);
+      }
+    }
+    long ky = k0 / row_products;
+    int skip = (int)(k0 % row_products);
+    for (int done = runs && inside ? depth : 0; done < depth; ++ky, skip = 0) {
+      const int run = min(row_products - skip, depth - done);
+      const long row = y0 + ky * window.dilation_y;
+      copy_row(in, total, batch * plane + row * window.width * pitch + group * conv.in_channels,
+               row < 0 || row >= window.height, x0, conv, skip, run, to + done);
+      done += run;
+    }
+    if (++x < window.out_width) continue;
+    x = 0;
+    if (++y < window.out_height) continue;
+    y = 0;
+    ++batch;
+  }
+}
+
+__kernel __attribute__((reqd_work_group_size(1, 1, 1)))
+void conv2d_windows(__global const T *restrict in, __global const T *restrict packed,
+                    __global const T *restrict bias, __global const T *restrict residual,
+                    __global T *restrict out, const Convolution conv, const Panels panels,
+                    const T low, const T high, const T slope, __local T *windows) {
+  const Window window = conv.window;
+  const long pixels = conv.slices / conv.groups * window.out_height * window.out_width;
+  const long pixel0 = (long)get_group_id(0) * panels.strip_pixels;
+  const long count = min(panels.strip_pixels, pixels - pixel0);
+  const long panel0 = panels.first + (long)get_group_id(1) * panels.strip_panels;
+  const long panel_end = min(panel0 + panels.strip_panels, panels.end);
+  const long k = conv.in_channels * window.size_y * window.size_x;
+  const long n = conv.groups * conv.out_channels;
+  for (long index = panel0; index < panel_end;) {
+    const long group = index / panels.per_group;
+    const long group_end = min(panel_end, (group + 1) * panels.per_group);
+    for (long k0 = 0; k0 < k; k0 += panels.block) {
+      const int depth = (int)min(panels.block, k - k0);
+      const bool first = k0 == 0, last = k0 + depth == k;
+      const Pass pass = {first && conv.has_bias != 0, last && conv.has_residual != 0, !first};
+      copy_windows(in, conv, group, pixel0, count, k0, depth, windows);
+      for (long i = index; i < group_end; ++i) {
+        const Panel panel = panel_at(conv, panels, i);
+        const long to = pixel0 * n + panel.channel0;
+        window_tiles(windows, depth, depth,
+                     packed + panel.start + k0 * panel.vectors * LANES, panel.vectors, out + to, n,
+                     count, panel.channels, bias + (pass.has_bias ? panel.channel0 : 0),
+                     residual + (pass.has_residual ? to : 0), pass, last ? low : -(T)INFINITY,
+                     last ? high : (T)INFINITY, last ? conv.curve : CURVE_NONE, slope);
+      }
+    }
+    index = group_end;
+  }
+}

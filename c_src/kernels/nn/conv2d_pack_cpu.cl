@@ -1,0 +1,36 @@
+// weights {output channels, channels of a group, size_y, size_x} -> packed, for devices that are
+// CPUs: as panels, see panels_cpu.cl; for depthwise convolutions a row of all channels per element
+// of the window.
+//
+// A work-group is one item and owns a panel, or a row. Edge rule: what is past the last channel of a
+// group becomes zeros. Preconditions: packed overlaps no input; range is {end - first} or {size_y * size_x}.
+
+__kernel __attribute__((reqd_work_group_size(1, 1, 1)))
+void conv2d_pack(__global const T *restrict weights, __global T *restrict packed,
+                 const Convolution conv, const Panels panels) {
+  const long area = conv.window.size_y * conv.window.size_x, k = conv.in_channels * area;
+  const Panel panel = panel_at(conv, panels, panels.first + (long)get_group_id(0));
+  const int lanes = panel.vectors * LANES;
+  packed += panel.start;
+  weights += panel.channel0 * k;
+  for (long tap = 0; tap < area; ++tap) {
+    for (long i = 0; i < conv.in_channels; ++i, packed += lanes) {
+      __global const T *from = weights + i * area + tap;
+      for (int j = 0; j < lanes; ++j) packed[j] = j < panel.channels ? from[j * k] : (T)0;
+    }
+  }
+  const long own = (panel.channel0 - panel.group * conv.out_channels) + lanes;
+  if (panel.channel0 + panel.channels < (panel.group + 1) * conv.out_channels) return;
+  for (long i = 0; i < (conv.group_columns - own) * k; ++i) packed[i] = 0;
+}
+
+__kernel __attribute__((reqd_work_group_size(1, 1, 1)))
+void conv2d_pack_depthwise(__global const T *restrict weights, __global T *restrict packed,
+                           const Convolution conv) {
+  const long area = conv.window.size_y * conv.window.size_x;
+  const long tap = (long)get_group_id(0);
+  packed += tap * conv.columns;
+  for (long c = 0; c < conv.columns; ++c) {
+    packed[c] = c < conv.groups ? weights[c * area + tap] : (T)0;
+  }
+}

@@ -1,0 +1,69 @@
+// Panels: the weights of conv2d as the tiles of panel_tile_cpu.cl read them. The output channels of
+// a group are cut into panels of panels.vectors * LANES, the last one being what is left; a panel is
+// a row of weights per product of a sum, first along the window and then along the input channels.
+// Lanes past the last channel hold zeros.
+
+typedef struct {
+  long vectors;       // of a panel, unless it is its group's last
+  long per_group;
+  long first, end;    // which panels of all groups there are in memory
+  long strip_panels;  // per work-group
+  long strip_pixels;  // per work-group
+  long block;         // how many products of a sum are worked on at a time
+} Panels;
+
+// What a tile does besides multiplying; products may come in several passes.
+typedef struct {
+  bool has_bias;
+  bool has_residual;
+  bool adds;  // to what the output holds
+} Pass;
+
+// Where a panel is, and which channels of the output are its.
+typedef struct {
+  long start;     // in memory, in elements
+  int vectors;
+  int channels;
+  long group;
+  long channel0;  // among those of all groups
+} Panel;
+
+static inline Panel panel_at(const Convolution conv, const Panels panels, const long index) {
+  const long k = conv.in_channels * conv.window.size_y * conv.window.size_x;
+  const long group_vectors = (conv.out_channels + LANES - 1) / LANES;
+  const long first_vector =
+      panels.first / panels.per_group * conv.group_columns / LANES +
+      panels.first % panels.per_group * panels.vectors;
+  const long own = index % panels.per_group * panels.vectors;
+  Panel panel;
+  panel.group = index / panels.per_group;
+  panel.start = (panel.group * conv.group_columns / LANES + own - first_vector) * LANES * k;
+  panel.vectors = (int)min(panels.vectors, group_vectors - own);
+  panel.channels = (int)min((long)panel.vectors * LANES, conv.out_channels - own * LANES);
+  panel.channel0 = panel.group * conv.out_channels + own * LANES;
+  return panel;
+}
+
+#define DOWN_1(DO) DO(0)
+#define DOWN_2(DO) DOWN_1(DO) DO(1)
+#define DOWN_3(DO) DOWN_2(DO) DO(2)
+#define DOWN_4(DO) DOWN_3(DO) DO(3)
+#define DOWN_5(DO) DOWN_4(DO) DO(4)
+#define DOWN_6(DO) DOWN_5(DO) DO(5)
+#define DOWN_7(DO) DOWN_6(DO) DO(6)
+#define DOWN_8(DO) DOWN_7(DO) DO(7)
+#define DOWN_9(DO) DOWN_8(DO) DO(8)
+#define DOWN_12(DO) DOWN_9(DO) DO(9) DO(10) DO(11)
+#define ACROSS_1(DO, r) DO(r, 0)
+#define ACROSS_2(DO, r) ACROSS_1(DO, r) DO(r, 1)
+#define ACROSS_3(DO, r) ACROSS_2(DO, r) DO(r, 2)
+#define ACROSS_4(DO, r) ACROSS_3(DO, r) DO(r, 3)
+
+// The curve of an activation, over a tile that is stored.
+static inline void bend(__global T *out, const long n, const int height, const int width,
+                        const long curve, const T slope) {
+  for (int r = 0; r < height; ++r, out += n) {
+    INDEPENDENT_LOOP
+    for (int j = 0; j < width; ++j) out[j] = curved(out[j], curve, slope);
+  }
+}
