@@ -23,7 +23,12 @@ static inline T BODY(T0 x) {
 #endif
   if (x != x) return 0;
   if (x >= (T0)T_LIMIT) return highest;
+#if T_BITS == 8
+  // By way of int, which vector units convert to.
+  return x <= floor ? lowest : (T)(int)x;
+#else
   return x <= floor ? lowest : (T)x;
+#endif
 #else
   return (T)x;
 #endif

@@ -30,7 +30,7 @@ Part cast_source(DType from, DType to) {
 
 // All casts to one type.
 std::vector<Part> parts_to(const Planner& planner, DType to) {
-  std::vector<Part> parts{{"elementwise/pointwise_layout.cl"}};
+  std::vector<Part> parts = pointwise_head(planner);
   for (DType from : kAllDTypes) {
     if (from == DType::f64 && !planner.fp64()) continue;
     parts.push_back(cast_source(from, to));

@@ -141,11 +141,11 @@ Descriptor make_pointwise_expression(const std::string& name, const std::string&
     const DType dtype = call.output.dtype;
     const auto parts = [&] {
       const std::vector<DType> types(call.inputs.size(), dtype);
-      return std::vector<Part>{
-          {"elementwise/pointwise_layout.cl"},
-          function_part(source, dtype),
-          pointwise_part(planner, "run_expression", function_name(source, dtype), types, dtype,
-                         static_cast<int>(params.size()))};
+      std::vector<Part> all = pointwise_head(planner);
+      all.push_back(function_part(source, dtype));
+      all.push_back(pointwise_part(planner, "run_expression", function_name(source, dtype), types,
+                                   dtype, static_cast<int>(params.size())));
+      return all;
     };
     const Entry entry{planner.program(text("expression ", to_string(dtype), "\n", source), parts,
                                       options_for(dtype)),

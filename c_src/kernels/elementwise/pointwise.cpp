@@ -8,7 +8,7 @@ namespace dala {
 namespace {
 
 constexpr int64_t kChunk =
-    16 * 1024;  // enough to hide the start of a group, small enough to spread
+    64 * 1024;  // enough to hide the start of a group, small enough to spread
 constexpr int64_t kSmallChunk = 2 * 1024;
 
 // Every operation of ops.cl that is a kernel of its own.
@@ -83,6 +83,12 @@ std::string pointwise_template(const Planner& planner) {
   return planner.cpu_class() ? "elementwise/pointwise_cpu.cl" : "elementwise/pointwise_gpu.cl";
 }
 
+std::vector<Part> pointwise_head(const Planner& planner) {
+  std::vector<Part> parts{{"elementwise/pointwise_layout.cl"}};
+  if (planner.cpu_class()) parts.push_back({"stream_cpu.cl"});
+  return parts;
+}
+
 Part pointwise_part(const Planner& planner, const std::string& entry, const std::string& body,
                     const std::vector<DType>& input_types, DType output, int params) {
   Part part{pointwise_template(planner),
@@ -122,7 +128,7 @@ Body op_body(const PointwiseOp& op, const Call& call, const Planner& planner,
 
 Entry pointwise_entry(Planner& planner, const PointwiseOp& op, DType dtype) {
   auto program = planner.program(text("pointwise ", to_string(dtype)), [&] {
-    std::vector<Part> parts{{"elementwise/pointwise_layout.cl"}};
+    std::vector<Part> parts = pointwise_head(planner);
     for (Part& part : op_source(planner, dtype)) parts.push_back(std::move(part));
     for (const PointwiseOp& each : operations(dtype)) {
       const std::vector<DType> types(static_cast<size_t>(each.inputs), dtype);

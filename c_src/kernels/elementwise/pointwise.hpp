@@ -22,6 +22,9 @@ struct PointwiseOp {
 // The template of this device's class.
 std::string pointwise_template(const Planner& planner);
 
+// What a program has in front of such instances.
+std::vector<Part> pointwise_head(const Planner& planner);
+
 // One instance of the template: a kernel `entry` that applies the function `body`.
 Part pointwise_part(const Planner& planner, const std::string& entry, const std::string& body,
                     const std::vector<DType>& input_types, DType output, int params);

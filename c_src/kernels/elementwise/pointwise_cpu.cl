@@ -10,6 +10,8 @@
 // Edge rule: the last chunk ends at layout.count. Preconditions: 1 <= rank <= MAX_RANK, dims > 0;
 // an input that shares memory with the output has the output's layout, which is why iterations are
 // independent and the loops say so. Nothing is assumed about alignment beyond the element's.
+//
+// A large output is written past the caches, see stream_cpu.cl.
 
 #if N_INPUTS > 0
 #define HAS_INPUTS 1
@@ -52,12 +54,27 @@ void ENTRY(POINTWISE_ARGUMENTS) {
     for (int n = 0; n < N_INPUTS; ++n) row[n] += position[d] * layout.strides[n][d];
   }
 
+  const bool stream = all_one && streams(layout.count * sizeof(T));
   long column = begin % row_length;
   for (long i = begin; i < end;) {
     const long run = min(row_length - column, end - i);
     const long b0 = row[0] + column * s0, b1 = row[1] + column * s1;
     const long b2 = row[2] + column * s2, b3 = row[3] + column * s3;
-    if (all_one) {
+    if (stream) {
+      const long per_block = STREAM_BLOCK / sizeof(T);
+      const long skipped = to_next_line(out + i) / sizeof(T);
+      long j = 0;
+      for (; j < min(skipped, run); ++j) out[i + j] = APPLY(b0 + j, b1 + j, b2 + j, b3 + j);
+      for (; j + per_block <= run; j += per_block) {
+        T block[STREAM_BLOCK / sizeof(T)] __attribute__((aligned(64)));
+        INDEPENDENT_LOOP
+        for (int k = 0; k < STREAM_BLOCK / (int)sizeof(T); ++k) {
+          block[k] = APPLY(b0 + j + k, b1 + j + k, b2 + j + k, b3 + j + k);
+        }
+        stream_block(block, out + i + j);
+      }
+      for (; j < run; ++j) out[i + j] = APPLY(b0 + j, b1 + j, b2 + j, b3 + j);
+    } else if (all_one) {
       INDEPENDENT_LOOP
       for (long j = 0; j < run; ++j) out[i + j] = APPLY(b0 + j, b1 + j, b2 + j, b3 + j);
 #if N_INPUTS == 2
@@ -82,6 +99,7 @@ void ENTRY(POINTWISE_ARGUMENTS) {
       for (int n = 0; n < N_INPUTS; ++n) row[n] -= layout.dims[d] * layout.strides[n][d];
     }
   }
+  if (stream) end_stream();
 }
 
 #undef HAS_INPUTS

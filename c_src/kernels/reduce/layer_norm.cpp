@@ -30,18 +30,21 @@ std::string entry_for(size_t inputs) { return text("layer_norm_", inputs); }
 std::vector<Part> layer_norm_parts(const Planner& planner, DType dtype) {
   std::vector<Part> parts{{"reduce/axis.cl"},
                           {"reduce/operations.cl", {}, lines(axis_defines(dtype, planner.fp64()))}};
-  const auto add_row = [&](const char* name, const char* map) {
+  const auto add_row = [&](const char* name, const char* lane, const char* map) {
     parts.push_back({"reduce/row_cpu.cl",
                      {{"NAME", name},
                       {"IN", "T"},
                       {"ACC", "SUM"},
+                      {"LANE", lane},
+                      {"SPACE", "__global"},
                       {"IDENTITY", "0"},
                       {"COMBINE", "combine_sum"},
                       {"MAP(x, center)", map}}});
   };
   if (planner.cpu_class()) {
-    add_row("row_sum", "(x)");
-    add_row("row_squares", "(((x) - (center)) * ((x) - (center)))");
+    parts.push_back({"stream_cpu.cl"});
+    add_row("row_sum", "SUM", "(x)");
+    add_row("row_squares", "T", "(((x) - (LANE)(center)) * ((x) - (LANE)(center)))");
   }
   for (size_t inputs = 1; inputs <= 3; ++inputs) {
     parts.push_back({planner.cpu_class() ? "reduce/layer_norm_cpu.cl" : "reduce/layer_norm_gpu.cl",

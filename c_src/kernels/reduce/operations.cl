@@ -24,6 +24,16 @@ static inline SUM combine_sum(SUM a, SUM b) { return (SUM)((ulong)a + (ulong)b);
 static inline T combine_max(T a, T b) { return (a > b || a != a) ? a : b; }
 static inline T combine_min(T a, T b) { return (a < b || a != a) ? a : b; }
 
+// The same for vectors of them. Integers are added in unsigned lanes.
+#define VECTOR_combine_sum(a, b) ((a) + (b))
+#define VECTOR_combine_max(a, b) ((((a) > (b)) | ((a) != (a))) ? (a) : (b))
+#define VECTOR_combine_min(a, b) ((((a) < (b)) | ((a) != (a))) ? (a) : (b))
+#if T_FLOAT
+#define SUM_LANE SUM
+#else
+#define SUM_LANE ulong
+#endif
+
 // From the accumulated value and the number of elements to what is stored.
 #define KEEP(x, total) (x)
 #define AVERAGE_AS_REAL(x, total) ((REAL)(x) / (REAL)(total))

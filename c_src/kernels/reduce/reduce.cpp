@@ -57,6 +57,8 @@ void add_parts(std::vector<Part>& parts, const Planner& planner, const Operation
       Defines row = defines;
       row.emplace_back("NAME", "row_" + entry);
       row.emplace_back("MAP(x, center)", "(x)");
+      row.emplace_back("LANE", operation.adds ? "SUM_LANE" : acc);
+      row.emplace_back("SPACE", "__global");
       parts.push_back({"reduce/row_cpu.cl", row});
       defines.emplace_back("ROW", "row_" + entry);
     }

@@ -28,7 +28,20 @@ void ENTRY(__global const IN *restrict in, __global OUT *restrict out, const Axi
     }
     ACC results[COLUMNS];
     for (int j = 0; j < piece.width; ++j) results[j] = IDENTITY;
-    for (long k = 0; k < piece.depth; ++k, from += view.inner) {
+    // Four rows at a time, so that results are loaded and stored a quarter as often.
+    long k = 0;
+    for (; k + 4 <= piece.depth; k += 4) {
+      __global const IN *row1 = from + view.inner, *row2 = row1 + view.inner;
+      __global const IN *row3 = row2 + view.inner;
+      INDEPENDENT_LOOP
+      for (int j = 0; j < piece.width; ++j) {
+        const ACC upper = COMBINE(COMBINE(results[j], (ACC)from[j]), (ACC)row1[j]);
+        results[j] = COMBINE(COMBINE(upper, (ACC)row2[j]), (ACC)row3[j]);
+      }
+      from = row3 + view.inner;
+    }
+    for (; k < piece.depth; ++k, from += view.inner) {
+      INDEPENDENT_LOOP
       for (int j = 0; j < piece.width; ++j) results[j] = COMBINE(results[j], (ACC)from[j]);
     }
     for (int j = 0; j < piece.width; ++j) to[j] = (OUT)FINISH(results[j], view.total);

@@ -2,26 +2,41 @@
 // function NAME that the CPU kernels of this family call.
 //
 //   IN, ACC            type of the elements, and of the result
-//   IDENTITY, COMBINE  neutral value and associative operation
+//   LANE               the type of a lane of vectors that accumulate
+//   SPACE              where the row is: __global or __private
+//   IDENTITY, COMBINE  neutral value and associative operation; VECTOR_ in front of its name is
+//                      the operation on vectors
 //   MAP                what is done to an element first
 //
-// Long rows are folded into LANES partial results side by side: that vectorises, and for sums it
-// keeps the rounding error small. Edge rule: what does not fill all lanes is added one by one.
+// Long rows are folded into lanes side by side, and for sums that keeps the rounding error small.
+// The lanes are vectors with names: this compiler would keep an array in memory. Edge rule: what
+// does not fill all lanes is added one by one.
 
-static inline ACC NAME(__global const IN *x, const long n, const ACC center) {
+static inline ACC NAME(SPACE const IN *x, const long n, const ACC center) {
   ACC result = IDENTITY;
   long i = 0;
-  if (n >= 2 * LANES) {
-    ACC lanes[LANES];
-    for (int j = 0; j < LANES; ++j) lanes[j] = IDENTITY;
-    for (; i + LANES <= n; i += LANES) {
-      for (int j = 0; j < LANES; ++j) lanes[j] = COMBINE(lanes[j], MAP((ACC)x[i + j], center));
+#ifdef __clang__
+  typedef IN Elements __attribute__((ext_vector_type(64 / sizeof(LANE)), aligned(sizeof(IN))));
+  typedef LANE Lanes __attribute__((ext_vector_type(64 / sizeof(LANE))));
+  const long width = 64 / sizeof(LANE);
+  if (n >= 8 * width) {
+#define LOAD(at) MAP(__builtin_convertvector(*(SPACE const Elements *)(x + (at)), Lanes), center)
+#define ADD(lanes, at) lanes = PASTE(VECTOR_, COMBINE)(lanes, LOAD(at))
+    Lanes lanes0 = LOAD(0), lanes1 = LOAD(width), lanes2 = LOAD(2 * width), lanes3 = LOAD(3 * width);
+    for (i = 4 * width; i + 4 * width <= n; i += 4 * width) {
+      ADD(lanes0, i);
+      ADD(lanes1, i + width);
+      ADD(lanes2, i + 2 * width);
+      ADD(lanes3, i + 3 * width);
     }
-    for (int reach = LANES / 2; reach > 0; reach /= 2) {
-      for (int j = 0; j < reach; ++j) lanes[j] = COMBINE(lanes[j], lanes[j + reach]);
-    }
-    result = lanes[0];
+#undef ADD
+#undef LOAD
+    lanes0 = PASTE(VECTOR_, COMBINE)(lanes0, lanes1);
+    lanes2 = PASTE(VECTOR_, COMBINE)(lanes2, lanes3);
+    lanes0 = PASTE(VECTOR_, COMBINE)(lanes0, lanes2);
+    for (int j = 0; j < 64 / (int)sizeof(LANE); ++j) result = COMBINE(result, (ACC)lanes0[j]);
   }
+#endif
   for (; i < n; ++i) result = COMBINE(result, MAP((ACC)x[i], center));
   return result;
 }

@@ -13,20 +13,23 @@ std::vector<Part> softmax_parts(const Planner& planner, DType dtype) {
     parts.push_back({"reduce/softmax_gpu.cl"});
     return parts;
   }
-  parts.push_back({"reduce/row_cpu.cl",
-                   {{"NAME", "row_max"},
-                    {"IN", "T"},
-                    {"ACC", "T"},
-                    {"IDENTITY", "LOWEST"},
-                    {"COMBINE", "combine_max"},
-                    {"MAP(x, center)", "(x)"}}});
-  parts.push_back({"reduce/row_cpu.cl",
-                   {{"NAME", "row_sum"},
-                    {"IN", "T"},
-                    {"ACC", "SUM"},
-                    {"IDENTITY", "0"},
-                    {"COMBINE", "combine_sum"},
-                    {"MAP(x, center)", "(x)"}}});
+  const auto add_row = [&](const char* name, const char* acc, const char* lane,
+                           const char* identity, const char* combine, const char* space) {
+    parts.push_back({"reduce/row_cpu.cl",
+                     {{"NAME", name},
+                      {"IN", "T"},
+                      {"ACC", acc},
+                      {"LANE", lane},
+                      {"IDENTITY", identity},
+                      {"COMBINE", combine},
+                      {"SPACE", space},
+                      {"MAP(x, center)", "(x)"}}});
+  };
+  add_row("row_max", "T", "T", "LOWEST", "combine_max", "__global");
+  add_row("row_sum", "SUM", "SUM_LANE", "0", "combine_sum", "__global");
+  add_row("own_row_sum", "SUM", "SUM_LANE", "0", "combine_sum", "__private");
+  parts.push_back({"stream_cpu.cl"});
+  parts.push_back({"elementwise/exp_cpu.cl"});
   parts.push_back({"reduce/softmax_cpu.cl"});
   return parts;
 }

@@ -4,16 +4,42 @@
 //   in, out   view.outer * view.axis * view.inner elements of type T
 //   view      see axis.cl; one segment
 //
-//   row_max, row_sum   functions of row_cpu.cl: maximum of T, sum of T in SUM
+//   row_max, row_sum   functions of row_cpu.cl: maximum of T, sum of T in SUM; own_row_sum is the
+//                      latter for a row in private memory
 //
 // A work-group is one item and owns view.units pieces: rows when inner is 1, otherwise up to
 // COLUMNS neighbouring columns. Edge rules: NaN anywhere, or a maximum that is infinite, makes the
 // whole result NaN. Preconditions: in and out are the same memory or do not overlap; axis > 0.
 
+#define SHORT_ROW 4096  // elements that fit next to the core
+
+// A row that is put together in private memory and written once.
+static inline void softmax_short_row(__global const T *in, __global T *out, const long n,
+                                     const bool stream) {
+  T powers[SHORT_ROW];
+  const T maximum = row_max(in, n, (T)0);
+  INDEPENDENT_LOOP
+  for (long k = 0; k < n; ++k) powers[k] = VECTOR_EXP(in[k] - maximum);
+  const T scale = (T)((SUM)1 / own_row_sum(powers, n, (SUM)0));
+  long k = 0;
+  if (stream) {
+    const long skipped = min(to_next_line(out) / (long)sizeof(T), n);
+    for (; k < skipped; ++k) out[k] = powers[k] * scale;
+    for (; k + STREAM_BLOCK / (long)sizeof(T) <= n; k += STREAM_BLOCK / sizeof(T)) {
+      T block[STREAM_BLOCK / sizeof(T)] __attribute__((aligned(64)));
+      INDEPENDENT_LOOP
+      for (int j = 0; j < STREAM_BLOCK / (int)sizeof(T); ++j) block[j] = powers[k + j] * scale;
+      stream_block(block, out + k);
+    }
+  }
+  INDEPENDENT_LOOP
+  for (long rest = k; rest < n; ++rest) out[rest] = powers[rest] * scale;
+}
+
 static inline void softmax_row(__global const T *in, __global T *out, const long n) {
   const T maximum = row_max(in, n, (T)0);
   INDEPENDENT_LOOP
-  for (long k = 0; k < n; ++k) out[k] = exp(in[k] - maximum);
+  for (long k = 0; k < n; ++k) out[k] = VECTOR_EXP(in[k] - maximum);
   const T scale = (T)((SUM)1 / row_sum(out, n, (SUM)0));
   INDEPENDENT_LOOP
   for (long k = 0; k < n; ++k) out[k] *= scale;
@@ -33,7 +59,7 @@ static inline void softmax_columns(__global const T *in, __global T *out, const 
   for (long k = 0; k < n; ++k) {
     INDEPENDENT_LOOP
     for (int j = 0; j < width; ++j) {
-      const T power = exp(in[k * stride + j] - maximum[j]);
+      const T power = VECTOR_EXP(in[k * stride + j] - maximum[j]);
       out[k * stride + j] = power;
       sum[j] += power;
     }
@@ -49,12 +75,17 @@ __kernel __attribute__((reqd_work_group_size(1, 1, 1)))
 void softmax(__global const T *in, __global T *out, const AxisView view) {
   const long first = (long)get_group_id(0) * view.units;
   const long last = min(first + view.units, pieces_of(view));
+  const bool stream =
+      view.axis <= SHORT_ROW && streams(view.outer * view.axis * view.inner * sizeof(T));
   for (long index = first; index < last; ++index) {
     const Piece piece = piece_at(view, index);
-    if (view.inner == 1) {
+    if (view.inner == 1 && view.axis <= SHORT_ROW) {
+      softmax_short_row(in + piece.from, out + piece.from, view.axis, stream);
+    } else if (view.inner == 1) {
       softmax_row(in + piece.from, out + piece.from, view.axis);
     } else {
       softmax_columns(in + piece.from, out + piece.from, view.axis, view.inner, piece.width);
     }
   }
+  if (stream) end_stream();
 }

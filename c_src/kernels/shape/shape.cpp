@@ -1,7 +1,9 @@
 #include "kernels/shape/shape.hpp"
 
 #include <algorithm>
+#include <array>
 #include <numeric>
+#include <optional>
 
 #include "kernels/checks.hpp"
 #include "kernels/element.hpp"
@@ -56,16 +58,58 @@ std::optional<Matrices> as_matrices(const PointwiseLayout& layout) {
   return matrices;
 }
 
-KernelStep cpu_step(Planner& planner, const Matrices& matrices, const char* type) {
-  const auto& [batches, rows, columns] = matrices;
-  const int64_t total = batches * ceil_div(rows, kCpuTile) * ceil_div(columns, kCpuTile);
-  const int64_t tiles =
-      std::clamp<int64_t>(total / planner.busy_groups(), 1, 16 * 1024 / (kCpuTile * kCpuTile));
+// The same layout as the struct of that name in transpose_cpu.cl.
+struct TransposeView {
+  int64_t rows = 1;
+  int64_t columns = 1;
+  int64_t in_stride = 1;
+  int64_t out_stride = 1;
+  int64_t outer = 0;
+  std::array<int64_t, kMaxRank - 2> dims{};
+  std::array<int64_t, kMaxRank - 2> in_strides{};
+  std::array<int64_t, kMaxRank - 2> out_strides{};
+  int64_t total = 0;
+  int64_t tiles = 1;
+};
+
+// None when the innermost dimension stays: then the pieces to move are contiguous in both.
+std::optional<TransposeView> transpose_view(const PointwiseLayout& layout) {
+  const auto& stride = layout.strides[0];
+  if (stride[0] == 1) return std::nullopt;
+  TransposeView view;
+  view.rows = layout.dims[0];
+  view.in_stride = stride[0];
+  int64_t out_stride = 1;
+  bool found = false;
+  for (size_t d = 0; d < static_cast<size_t>(layout.rank); ++d) {
+    if (stride[d] == 1) {
+      view.columns = layout.dims[d];
+      view.out_stride = out_stride;
+      found = true;
+    } else if (d > 0) {
+      const auto index = static_cast<size_t>(view.outer);
+      if (index == view.dims.size()) return std::nullopt;
+      view.dims[index] = layout.dims[d];
+      view.in_strides[index] = stride[d];
+      view.out_strides[index] = out_stride;
+      ++view.outer;
+    }
+    out_stride *= layout.dims[d];
+  }
+  if (!found) return std::nullopt;
+  view.total = layout.count / (view.rows * view.columns) * ceil_div(view.rows, kCpuTile) *
+               ceil_div(view.columns, kCpuTile);
+  return view;
+}
+
+KernelStep cpu_step(Planner& planner, TransposeView view, const char* type) {
+  view.tiles =
+      std::clamp<int64_t>(view.total / planner.busy_groups(), 1, 16 * 1024 / (kCpuTile * kCpuTile));
   Range range;
-  range.global[0] = static_cast<size_t>(ceil_div(total, tiles));
+  range.global[0] = static_cast<size_t>(ceil_div(view.total, view.tiles));
   return {planner.program({"shape/transpose_cpu.cl"}, {{"T", type}}),
           "transpose",
-          {input(0), output(), value(batches), value(rows), value(columns), value(tiles)},
+          {input(0), output(), value(view)},
           range};
 }
 
@@ -99,10 +143,15 @@ Launch plan_transpose(const Call& call, Planner& planner) {
   for (size_t axis : permutation(call)) walked.push_back(own[axis]);
   const PointwiseLayout layout = merged_layout("transpose", call.output.shape, {walked});
 
-  if (const auto matrices = as_matrices(layout)) {
-    const char* type = unsigned_name(size_of(call.output.dtype));
-    launch.steps.push_back(planner.cpu_class() ? cpu_step(planner, *matrices, type)
-                                               : gpu_step(planner, *matrices, type));
+  const char* type = unsigned_name(size_of(call.output.dtype));
+  std::optional<KernelStep> step;
+  if (planner.cpu_class()) {
+    if (const auto view = transpose_view(layout)) step = cpu_step(planner, *view, type);
+  } else if (const auto matrices = as_matrices(layout)) {
+    step = gpu_step(planner, *matrices, type);
+  }
+  if (step) {
+    launch.steps.push_back(std::move(*step));
     launch.work = 2.0 * static_cast<double>(call.output.bytes());
   } else {
     const Entry copy = pointwise_entry(planner, {"identity", 1, 0}, carrier(call.output.dtype));

@@ -1,23 +1,37 @@
-// out[b][c][r] = in[b][r][c] for 0 <= r < rows, 0 <= c < columns, 0 <= b < batches, for devices
-// that are CPUs.
+// Reorders dimensions such that the innermost one changes, for devices that are CPUs:
+// out[.., c, .., r] = in[.., r, .., c] for 0 <= r < rows, 0 <= c < columns, whatever the order of
+// the others.
 //
-//   in, out   batches * rows * columns elements of type T, an unsigned type of the element's size
-//   tiles     how many TILE x TILE tiles each work-group moves
+//   in, out   elements of type T, an unsigned type of the element's size
+//   view      which strides the dimensions have in both; see shape.cpp
 //
 // A tile is copied row by row into private memory and written column by column from there, so
 // that every cache line of in and out is touched once, whatever the strides. Edge rule: tiles at
-// the right and lower edge are cut. Preconditions: in and out do not overlap; the groups cover all
+// the end of a dimension are cut. Preconditions: in and out do not overlap; the groups cover all
 // tiles.
 
 #define TILE 64
+#define MAX_OUTER 6
+
+typedef struct {
+  long rows;        // innermost dimension of the output
+  long columns;     // innermost dimension of the input
+  long in_stride;   // from row to row of the input, in elements
+  long out_stride;  // from column to column of the output
+  long outer;       // how many other dimensions there are, and for each its size and strides
+  long dims[MAX_OUTER];
+  long in_strides[MAX_OUTER];
+  long out_strides[MAX_OUTER];
+  long total;  // tiles of all
+  long tiles;  // tiles of a work-group
+} TransposeView;
 
 __kernel __attribute__((reqd_work_group_size(1, 1, 1)))
-void transpose(__global const T *restrict in, __global T *restrict out, const long batches,
-               const long rows, const long columns, const long tiles) {
-  const long tiles_down = (rows + TILE - 1) / TILE;
-  const long tiles_across = (columns + TILE - 1) / TILE;
-  const long first = (long)get_group_id(0) * tiles;
-  const long last = min(first + tiles, batches * tiles_down * tiles_across);
+void transpose(__global const T *restrict in, __global T *restrict out, const TransposeView view) {
+  const long tiles_down = (view.rows + TILE - 1) / TILE;
+  const long tiles_across = (view.columns + TILE - 1) / TILE;
+  const long first = (long)get_group_id(0) * view.tiles;
+  const long last = min(first + view.tiles, view.total);
 
   // One spare column keeps the elements of a column out of each other's cache set.
   T tile[TILE][TILE + 1];
@@ -25,17 +39,22 @@ void transpose(__global const T *restrict in, __global T *restrict out, const lo
   for (long t = first; t < last; ++t) {
     const long r0 = t % tiles_down * TILE;
     const long c0 = t / tiles_down % tiles_across * TILE;
-    const long base = t / (tiles_down * tiles_across) * rows * columns;
-    const int height = (int)min((long)TILE, rows - r0);
-    const int width = (int)min((long)TILE, columns - c0);
-    __global const T *from = in + base + r0 * columns + c0;
-    __global T *to = out + base + c0 * rows + r0;
+    const int height = (int)min((long)TILE, view.rows - r0);
+    const int width = (int)min((long)TILE, view.columns - c0);
+    __global const T *from = in + r0 * view.in_stride + c0;
+    __global T *to = out + c0 * view.out_stride + r0;
+    long rest = t / (tiles_down * tiles_across);
+    for (int d = 0; d < view.outer; ++d) {
+      from += rest % view.dims[d] * view.in_strides[d];
+      to += rest % view.dims[d] * view.out_strides[d];
+      rest /= view.dims[d];
+    }
 
     for (int r = 0; r < height; ++r) {
-      for (int c = 0; c < width; ++c) tile[r][c] = from[r * columns + c];
+      for (int c = 0; c < width; ++c) tile[r][c] = from[r * view.in_stride + c];
     }
     for (int c = 0; c < width; ++c) {
-      for (int r = 0; r < height; ++r) to[c * rows + r] = tile[r][c];
+      for (int r = 0; r < height; ++r) to[c * view.out_stride + r] = tile[r][c];
     }
   }
 }
