@@ -14,13 +14,10 @@ defmodule Bench.Run do
 
   @results Path.expand("results", __DIR__)
   @native Path.expand("../_build/bench/dala_bench", __DIR__)
-  # Compiled kernels of this machine, so that neither side compiles in a second run.
-  @cache Path.expand("../_build/bench/cache", __DIR__)
 
   def main(args) do
     {options, [], []} = OptionParser.parse(args, strict: [quick: :boolean, only: :string])
     options = Map.new(Keyword.validate!(options, quick: false, only: ""))
-    set_cache()
     IO.puts(Report.heading(options))
 
     lines =
@@ -28,6 +25,7 @@ defmodule Bench.Run do
         placement(options) ++
         Enum.flat_map([CallCost, Pipeline, FirstCall], &beam(&1, options))
 
+    if lines == [], do: raise("no workload has #{inspect(options.only)} in its name")
     IO.puts(Report.summary(lines))
     File.mkdir_p!("_build/bench")
     File.write!("_build/bench/results.json", Report.json(lines, options))
@@ -39,15 +37,6 @@ defmodule Bench.Run do
     end
 
     if Enum.all?(lines, &Line.good?/1), do: :ok, else: System.halt(1)
-  end
-
-  # Before the first call into the library, which reads them.
-  defp set_cache do
-    for {name, folder} <- [{"POCL_CACHE_DIR", "pocl"}, {"DALA_GPU_CACHE_DIR", "dala"}] do
-      path = Path.join(@cache, folder)
-      File.mkdir_p!(path)
-      System.put_env(name, path)
-    end
   end
 
   defp native(options, env) do

@@ -11,6 +11,9 @@
 // COLUMNS neighbouring columns. Edge rules: NaN anywhere, or a maximum that is infinite, makes the
 // whole result NaN. Preconditions: in and out are the same memory or do not overlap; axis > 0.
 
+// NaN for a maximum that is NaN or infinite, else 0: added to a sum it makes all results NaN.
+#define POISON(maximum) ((SUM)((maximum) - (maximum)))
+
 #define SHORT_ROW 4096  // elements that fit next to the core
 
 // A row that is put together in private memory and written once.
@@ -19,8 +22,8 @@ static inline void softmax_short_row(__global const T *in, __global T *out, cons
   T powers[SHORT_ROW];
   const T maximum = row_max(in, n, (T)0);
   INDEPENDENT_LOOP
-  for (long k = 0; k < n; ++k) powers[k] = VECTOR_EXP(in[k] - maximum);
-  const T scale = (T)((SUM)1 / own_row_sum(powers, n, (SUM)0));
+  for (long k = 0; k < n; ++k) powers[k] = EXP_BELOW_0(in[k] - maximum);
+  const T scale = (T)((SUM)1 / (own_row_sum(powers, n, (SUM)0) + POISON(maximum)));
   long k = 0;
   if (stream) {
     const long skipped = min(to_next_line(out) / (long)sizeof(T), n);
@@ -39,8 +42,8 @@ static inline void softmax_short_row(__global const T *in, __global T *out, cons
 static inline void softmax_row(__global const T *in, __global T *out, const long n) {
   const T maximum = row_max(in, n, (T)0);
   INDEPENDENT_LOOP
-  for (long k = 0; k < n; ++k) out[k] = VECTOR_EXP(in[k] - maximum);
-  const T scale = (T)((SUM)1 / row_sum(out, n, (SUM)0));
+  for (long k = 0; k < n; ++k) out[k] = EXP_BELOW_0(in[k] - maximum);
+  const T scale = (T)((SUM)1 / (row_sum(out, n, (SUM)0) + POISON(maximum)));
   INDEPENDENT_LOOP
   for (long k = 0; k < n; ++k) out[k] *= scale;
 }
@@ -59,12 +62,12 @@ static inline void softmax_columns(__global const T *in, __global T *out, const 
   for (long k = 0; k < n; ++k) {
     INDEPENDENT_LOOP
     for (int j = 0; j < width; ++j) {
-      const T power = VECTOR_EXP(in[k * stride + j] - maximum[j]);
+      const T power = EXP_BELOW_0(in[k * stride + j] - maximum[j]);
       out[k * stride + j] = power;
       sum[j] += power;
     }
   }
-  for (int j = 0; j < width; ++j) maximum[j] = (T)((SUM)1 / sum[j]);
+  for (int j = 0; j < width; ++j) maximum[j] = (T)((SUM)1 / (sum[j] + POISON(maximum[j])));
   for (long k = 0; k < n; ++k) {
     INDEPENDENT_LOOP
     for (int j = 0; j < width; ++j) out[k * stride + j] *= maximum[j];
