@@ -113,7 +113,8 @@ defmodule Dala.Gpu.MixProject do
   end
 
   def application do
-    [extra_applications: [:logger]]
+    # Windows go through wx, where there is one.
+    [extra_applications: [:logger, wx: :optional]]
   end
 
   defp elixirc_paths(:test), do: ["lib", "test/support"]

@@ -59,6 +59,33 @@ defmodule Dala.GuidesTest do
     assert Compute.read_list(binding[:blurred]) == List.flatten(rows)
   end
 
+  test "the examples on surfaces" do
+    dir = scratch_dir("guide")
+
+    # Windows are for test/system/window_test.exs.
+    blocks = Enum.reject(code("guides/surfaces.md"), &(&1 =~ "window"))
+    code = String.replace(Enum.join(blocks, "\n"), "frame.png", Path.join(dir, "frame.png"))
+    Code.eval_string(code)
+    assert {:ok, image} = Dala.Media.Image.read(Path.join(dir, "frame.png"))
+    assert {image.width, image.height} == {640, 480}
+    assert <<32, 32, 32, 255, _rest::binary>> = image.data
+  end
+
+  test "the example of a surface writes a picture" do
+    path = Path.join(scratch_dir("example"), "surface.png")
+
+    {output, 0} =
+      Dala.Test.ChildVM.run_program("elixir", [
+        "-pa",
+        Dala.Test.ChildVM.ebin(),
+        "examples/surface.exs",
+        path
+      ])
+
+    assert output =~ path
+    assert {:ok, %{width: 640, height: 480}} = Dala.Media.Image.read(path)
+  end
+
   test "the example on kernels" do
     binding = [input: Compute.buffer([-1, 0.5, 2], {3}), output: zeros({3})]
     Code.eval_string(Enum.join(code("guides/kernels.md"), "\n"), binding)

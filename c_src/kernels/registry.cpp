@@ -4,6 +4,7 @@
 #include <numeric>
 #include <utility>
 
+#include "kernels/draw/draw.hpp"
 #include "kernels/elementwise/elementwise.hpp"
 #include "kernels/image/kernels.hpp"
 #include "kernels/linalg/matmul.hpp"
@@ -57,7 +58,7 @@ std::string suggestion(const std::string& given, const std::vector<std::string>&
 
 Registry::Registry() {
   for (auto family : {elementwise_kernels, shape_kernels, reduce_kernels, linalg_kernels,
-                      nn_kernels, image_kernels}) {
+                      nn_kernels, image_kernels, draw_kernels}) {
     for (Descriptor& descriptor : family()) {
       std::string name = descriptor.name;
       kernels_.emplace(std::move(name), std::make_shared<Descriptor>(std::move(descriptor)));

@@ -23,6 +23,16 @@ defmodule Dala.System.ErlangTest do
     \#{name := Name} = Compute:device_info(),
     true = is_binary(Name),
     ok = Compute:free_many([A, B, C]),
+    Gpu = 'Elixir.Dala.Gpu',
+    {ok, Surface} = Gpu:create_surface(2, 1),
+    ok = Gpu:clear(Surface, black),
+    ok = Gpu:fill_rect(Surface, 1, 0, 1, 1, {1, 2, 3}),
+    ok = Gpu:subscribe(Surface),
+    ok = Gpu:present(Surface),
+    receive {dala_gpu_frame, Surface, 1} -> ok after 30000 -> halt(3) end,
+    <<0, 0, 0, 255, 1, 2, 3, 255>> = Gpu:get_pixels(Surface),
+    {error, \#{reason := shape_mismatch}} = Gpu:set_pixels(Surface, <<1>>),
+    ok = Gpu:destroy_surface(Surface),
     io:format("ok~n"),
     halt(0).
     """

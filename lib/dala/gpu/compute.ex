@@ -50,6 +50,7 @@ defmodule Dala.Gpu.Compute do
   }
 
   alias Dala.Gpu.Compute.Runtime
+  alias Dala.Gpu.Surface
 
   # The device
 
@@ -379,6 +380,42 @@ defmodule Dala.Gpu.Compute do
     with :ok <- Runtime.ensure() do
       kernel |> Kernel.async_run(inputs, output, params) |> Command.wait()
     end
+  end
+
+  @doc """
+  Runs a kernel and hands the result to a surface, without a read-back.
+
+  The kernel writes to `output`, a `:u8` buffer with as many bytes as the surface has, and from
+  there the pixels are copied on the device. Returns when they are there; `Dala.Gpu.present/1` then
+  shows them.
+
+  ## Parameters
+
+    * `kernel`, `inputs`, `output`, `params` - as for `run_kernel/4`
+    * `surface` - as created by `Dala.Gpu.create_surface/3`
+
+  ## Example
+
+      iex> {:ok, surface} = Dala.Gpu.create_surface(2, 1)
+      iex> output = Dala.Gpu.Compute.buffer_zeros({1, 2, 4}, :u8)
+      iex> Dala.Gpu.Compute.run_to_surface(:fill, [], output, surface, %{value: 255})
+      :ok
+      iex> Dala.Gpu.get_pixels(surface)
+      <<255, 255, 255, 255, 255, 255, 255, 255>>
+  """
+  @spec run_to_surface(
+          Kernel.name(),
+          [Command.buffer()],
+          Command.buffer(),
+          pid(),
+          Command.params()
+        ) :: :ok | {:error, Error.t()}
+  def run_to_surface(kernel, inputs, output, surface, params \\ %{}) do
+    kernel = Command.kernel!(kernel)
+    inputs = Command.inputs!(inputs)
+    output = Buffer.ref!(output)
+    params = Command.params!(params)
+    Surface.call(surface, {:run, kernel, inputs, output, params})
   end
 
   @doc """

@@ -151,20 +151,26 @@ defmodule Dala.Gpu.Compute.Buffer do
       <<1, 2, 3>>
   """
   @spec read(t() | reference()) :: binary()
-  def read(buffer) do
-    case Native.buffer_read(ref!(buffer)) do
-      {:ok, binary} ->
-        binary
+  def read(buffer), do: buffer |> start_read() |> finish_read()
 
-      {:pending, id, readback} ->
-        # A write that failed has written nothing: then this is what the buffer had before.
-        _ = Command.wait(id)
-        Native.readback_binary(readback)
+  @doc false
+  # The content as of now, to be waited for later, by whichever process.
+  @spec start_read(t() | reference()) ::
+          {:ok, binary()} | {:pending, Command.id(), reference()} | {:error, Error.t()}
+  def start_read(buffer), do: Native.buffer_read(ref!(buffer))
 
-      {:error, error} ->
-        raise error
-    end
+  @doc false
+  @spec finish_read({:ok, binary()} | {:pending, Command.id(), reference()} | {:error, Error.t()}) ::
+          binary()
+  def finish_read({:ok, binary}), do: binary
+
+  def finish_read({:pending, id, readback}) do
+    # A write that failed has written nothing: then this is what the buffer had before.
+    _ = Command.wait(id)
+    Native.readback_binary(readback)
   end
+
+  def finish_read({:error, error}), do: raise(error)
 
   @doc """
   Reads the elements of a buffer as a flat list, after everything that was submitted on it.

@@ -1,0 +1,345 @@
+defmodule Dala.Gpu do
+  @moduledoc """
+  Surfaces: pictures on the device that are drawn on, presented, shown in a window and saved.
+
+      iex> {:ok, surface} = Dala.Gpu.create_surface(64, 48)
+      iex> Dala.Gpu.clear(surface, :black)
+      :ok
+      iex> Dala.Gpu.fill_rect(surface, 8, 8, 16, 16, {255, 128, 0})
+      :ok
+      iex> Dala.Gpu.present(surface)
+      :ok
+      iex> Dala.Gpu.destroy_surface(surface)
+      :ok
+
+  A surface is a process, linked to the one that created it: it ends with its creator, and its
+  memory is given back then. Its pixels are a `:u8` buffer of shape `{height, width, 4}`: RGBA, rows
+  from the top, colours not premultiplied; at first all zeros, which is transparent black.
+
+  ## Order
+
+  Drawing is queued: `clear/2`, `fill_rect/6`, `draw_line/6`, `set_pixels/2` and
+  `Dala.Gpu.Compute.run_to_surface/5` take effect in the order in which they are called, whichever
+  process calls. Mistakes are reported at once and change nothing. `present/1` returns when
+  everything before it is drawn.
+
+  ## Colours
+
+  See `Dala.Media.Color`: `{255, 128, 0}`, `{255, 128, 0, 128}` or `:red`. `fill_rect/6` and
+  `draw_line/6` put a colour over what is there by its alpha; `clear/2` replaces. What lies outside
+  of the surface is clipped. Coordinates are integers from -1 000 000 000 to 1 000 000 000.
+
+  ## Errors
+
+  Functions that return `:ok` can return `{:error, error}`, the others raise it; `error` is a
+  `Dala.Gpu.Compute.Error`. That of a surface that is gone has the reason `:freed`.
+
+  From Erlang, the module is `'Elixir.Dala.Gpu'`.
+  """
+
+  alias Dala.Gpu.Compute.{Buffer, Error, Runtime}
+  alias Dala.Gpu.Surface
+  alias Dala.Media.{Color, Image}
+
+  @type surface :: pid()
+
+  @doc """
+  Creates a surface of that many pixels, linked to the calling process.
+
+  ## Options
+
+    * `:display` - `:window` shows presented frames in a window, which needs OTP's `:wx`
+      (erlang-wx on Debian and Ubuntu); by default there is none
+    * `:title` - of the window, "Dala" by default
+
+  The window can be resized, which stretches the picture, and closed; the surface goes on. The
+  creator and all subscribers are sent `{:dala_gpu_window, surface, {:resized, width, height}}` and
+  `{:dala_gpu_window, surface, :closed}`.
+
+  ## Example
+
+      iex> {:ok, surface} = Dala.Gpu.create_surface(640, 480)
+      iex> {Dala.Gpu.width(surface), Dala.Gpu.height(surface)}
+      {640, 480}
+  """
+  @spec create_surface(pos_integer(), pos_integer(), keyword()) ::
+          {:ok, surface()} | {:error, Error.t()}
+  def create_surface(width, height, opts \\ []) do
+    opts = Keyword.validate!(opts, display: nil, title: "Dala")
+
+    unless opts[:display] in [nil, :window] do
+      raise ArgumentError, "expected display: to be :window, got: #{inspect(opts[:display])}"
+    end
+
+    unless is_binary(opts[:title]) do
+      raise ArgumentError, "expected title: to be a string, got: #{inspect(opts[:title])}"
+    end
+
+    with :ok <- Runtime.ensure(), do: Surface.start_link(width, height, opts)
+  end
+
+  @doc """
+  Ends a surface and gives its memory back; a second time is fine.
+
+  ## Example
+
+      iex> {:ok, surface} = Dala.Gpu.create_surface(8, 8)
+      iex> Dala.Gpu.destroy_surface(surface)
+      :ok
+  """
+  @spec destroy_surface(surface()) :: :ok
+  defdelegate destroy_surface(surface), to: Surface, as: :stop
+
+  @doc """
+  Gives a surface another size; its pixels are transparent black then.
+
+  ## Example
+
+      iex> {:ok, surface} = Dala.Gpu.create_surface(8, 8)
+      iex> Dala.Gpu.resize_surface(surface, 16, 12)
+      :ok
+      iex> Dala.Gpu.width(surface)
+      16
+  """
+  @spec resize_surface(surface(), pos_integer(), pos_integer()) :: :ok | {:error, Error.t()}
+  def resize_surface(surface, width, height),
+    do: Surface.call(surface, {:resize, width, height})
+
+  @doc """
+  Replaces all pixels.
+
+  They come as a binary of `width * height * 4` bytes, as a `Dala.Media.Image` of the surface's
+  size, or as a `:u8` buffer with as many bytes, which is copied on the device.
+
+  ## Example
+
+      iex> {:ok, surface} = Dala.Gpu.create_surface(1, 2)
+      iex> Dala.Gpu.set_pixels(surface, <<1, 2, 3, 255, 4, 5, 6, 255>>)
+      :ok
+  """
+  @spec set_pixels(surface(), binary() | Image.t() | Buffer.t()) :: :ok | {:error, Error.t()}
+  def set_pixels(surface, pixels)
+      when is_binary(pixels) or is_struct(pixels, Image) or is_struct(pixels, Buffer),
+      do: Surface.call(surface, {:set_pixels, pixels})
+
+  def set_pixels(_surface, other) do
+    raise ArgumentError,
+          "expected pixels as a binary, an image or a buffer, got: #{inspect(other)}"
+  end
+
+  @doc """
+  Reads all pixels, after everything that was drawn before, as RGBA.
+
+  ## Example
+
+      iex> {:ok, surface} = Dala.Gpu.create_surface(2, 1)
+      iex> Dala.Gpu.fill_rect(surface, 1, 0, 1, 1, :red)
+      :ok
+      iex> Dala.Gpu.get_pixels(surface)
+      <<0, 0, 0, 0, 255, 0, 0, 255>>
+  """
+  @spec get_pixels(surface()) :: binary()
+  def get_pixels(surface) do
+    {_width, _height, pixels} = read!(surface)
+    pixels
+  end
+
+  @doc """
+  Reads all pixels, calls a function with them, and replaces them by what it returns.
+
+  The function runs in the calling process. What others draw meanwhile is lost.
+
+  ## Example
+
+      iex> {:ok, surface} = Dala.Gpu.create_surface(1, 1)
+      iex> Dala.Gpu.with_pixels(surface, fn <<r, g, b, _a>> -> <<r, g, b, 255>> end)
+      :ok
+      iex> Dala.Gpu.get_pixels(surface)
+      <<0, 0, 0, 255>>
+  """
+  @spec with_pixels(surface(), (binary() -> binary())) :: :ok | {:error, Error.t()}
+  def with_pixels(surface, fun) when is_function(fun, 1) do
+    with {:ok, {_width, _height, pixels}} <- read(surface) do
+      case fun.(pixels) do
+        changed when is_binary(changed) ->
+          set_pixels(surface, changed)
+
+        other ->
+          raise ArgumentError,
+                "expected the function to return the new pixels as a binary, " <>
+                  "got: #{inspect(other)}"
+      end
+    end
+  end
+
+  @doc """
+  Presents the frame: waits until everything is drawn, shows it in the window if there is one, and
+  tells the subscribers.
+
+  ## Example
+
+      iex> {:ok, surface} = Dala.Gpu.create_surface(8, 8)
+      iex> Dala.Gpu.subscribe(surface)
+      :ok
+      iex> Dala.Gpu.present(surface)
+      :ok
+      iex> receive do
+      ...>   {:dala_gpu_frame, ^surface, number} -> number
+      ...> end
+      1
+  """
+  @spec present(surface()) :: :ok | {:error, Error.t()}
+  def present(surface), do: Surface.call(surface, :present)
+
+  @doc """
+  Sends `{:dala_gpu_frame, surface, number}` to a process at every `present/1` from now on, the
+  calling process by default; numbers begin at 1.
+
+  ## Example
+
+      iex> {:ok, surface} = Dala.Gpu.create_surface(8, 8)
+      iex> Dala.Gpu.subscribe(surface)
+      :ok
+  """
+  @spec subscribe(surface(), pid()) :: :ok | {:error, Error.t()}
+  def subscribe(surface, pid \\ self()) when is_pid(pid),
+    do: Surface.call(surface, {:subscribe, pid})
+
+  @doc """
+  Ends what `subscribe/2` began.
+
+  ## Example
+
+      iex> {:ok, surface} = Dala.Gpu.create_surface(8, 8)
+      iex> Dala.Gpu.subscribe(surface)
+      :ok
+      iex> Dala.Gpu.unsubscribe(surface)
+      :ok
+  """
+  @spec unsubscribe(surface(), pid()) :: :ok | {:error, Error.t()}
+  def unsubscribe(surface, pid \\ self()) when is_pid(pid),
+    do: Surface.call(surface, {:unsubscribe, pid})
+
+  @doc """
+  Sets every pixel to a colour, alpha included.
+
+  ## Example
+
+      iex> {:ok, surface} = Dala.Gpu.create_surface(1, 1)
+      iex> Dala.Gpu.clear(surface, {1, 2, 3, 4})
+      :ok
+      iex> Dala.Gpu.get_pixels(surface)
+      <<1, 2, 3, 4>>
+  """
+  @spec clear(surface(), Color.t()) :: :ok | {:error, Error.t()}
+  def clear(surface, color) do
+    everything = %{x: 0, y: 0, width: 1_000_000_000, height: 1_000_000_000, blend: false}
+    draw(surface, "fill_rect", everything, color)
+  end
+
+  @doc """
+  Fills a rectangle of `width` by `height` pixels whose top left pixel is (`x`, `y`).
+
+  A colour that is not opaque goes over what is there.
+
+  ## Example
+
+      iex> {:ok, surface} = Dala.Gpu.create_surface(2, 1)
+      iex> Dala.Gpu.clear(surface, :white)
+      :ok
+      iex> Dala.Gpu.fill_rect(surface, 1, -3, 10, 10, {0, 0, 0, 51})
+      :ok
+      iex> Dala.Gpu.get_pixels(surface)
+      <<255, 255, 255, 255, 204, 204, 204, 255>>
+  """
+  @spec fill_rect(
+          surface(),
+          integer(),
+          integer(),
+          non_neg_integer(),
+          non_neg_integer(),
+          Color.t()
+        ) :: :ok | {:error, Error.t()}
+  def fill_rect(surface, x, y, width, height, color) do
+    draw(surface, "fill_rect", %{x: x, y: y, width: width, height: height}, color)
+  end
+
+  @doc """
+  Draws a line, one pixel wide, from (`x0`, `y0`) to (`x1`, `y1`), both included.
+
+  ## Example
+
+      iex> {:ok, surface} = Dala.Gpu.create_surface(3, 1)
+      iex> Dala.Gpu.draw_line(surface, 1, 0, 20, 0, :blue)
+      :ok
+      iex> Dala.Gpu.get_pixels(surface)
+      <<0, 0, 0, 0, 0, 0, 255, 255, 0, 0, 255, 255>>
+  """
+  @spec draw_line(surface(), integer(), integer(), integer(), integer(), Color.t()) ::
+          :ok | {:error, Error.t()}
+  def draw_line(surface, x0, y0, x1, y1, color) do
+    draw(surface, "draw_line", %{x0: x0, y0: y0, x1: x1, y1: y1}, color)
+  end
+
+  @doc """
+  Gives the number of columns.
+
+  ## Example
+
+      iex> {:ok, surface} = Dala.Gpu.create_surface(640, 480)
+      iex> Dala.Gpu.width(surface)
+      640
+  """
+  @spec width(surface()) :: pos_integer()
+  def width(surface), do: surface |> Surface.call(:size) |> Error.value!() |> elem(0)
+
+  @doc """
+  Gives the number of rows.
+
+  ## Example
+
+      iex> {:ok, surface} = Dala.Gpu.create_surface(640, 480)
+      iex> Dala.Gpu.height(surface)
+      480
+  """
+  @spec height(surface()) :: pos_integer()
+  def height(surface), do: surface |> Surface.call(:size) |> Error.value!() |> elem(1)
+
+  @doc """
+  Saves the pixels, after everything that was drawn before, as a PNG or JPEG file; see
+  `Dala.Media.Image.write/3`.
+
+  ## Example
+
+      iex> {:ok, surface} = Dala.Gpu.create_surface(8, 8)
+      iex> path = Path.join(System.tmp_dir!(), "dala_snapshot_doc.png")
+      iex> Dala.Gpu.snapshot(surface, path)
+      :ok
+      iex> File.rm!(path)
+      :ok
+  """
+  @spec snapshot(surface(), Path.t()) :: :ok | {:error, Error.t()}
+  def snapshot(surface, path) do
+    with {:ok, {width, height, pixels}} <- read(surface) do
+      Image.write(%Image{width: width, height: height, data: pixels}, path)
+    end
+  end
+
+  defp draw(surface, kernel, params, color) do
+    color = color |> Color.rgba!() |> Tuple.to_list()
+
+    for {name, value} <- params, not is_integer(value) and name != :blend do
+      raise ArgumentError, "expected #{name} to be an integer, got: #{inspect(value)}"
+    end
+
+    Surface.call(surface, {:draw, kernel, Map.put(params, :color, color)})
+  end
+
+  defp read!(surface), do: surface |> read() |> Error.value!()
+
+  defp read(surface) do
+    with {:ok, {width, height, read}} <- Surface.call(surface, :read) do
+      {:ok, {width, height, Buffer.finish_read(read)}}
+    end
+  end
+end
