@@ -64,5 +64,6 @@ int main(int argc, char** argv) {
   measure(dala::bench::reduce_family(), options);
   measure(dala::bench::transpose_family(), options);
   measure(dala::bench::conv_family(), options);
+  measure(dala::bench::image_family(), options);
   return 0;
 }

@@ -39,9 +39,10 @@ struct Family {
 
 Family conv_family();
 Family elementwise_family();
+Family image_family();
 Family matmul_family();
 Family reduce_family();
 Family transpose_family();
-// Further families, such as image filters beside OpenCV, are declared here and listed in main.cpp.
+// Further families are declared here and listed in main.cpp.
 
 }  // namespace dala::bench

@@ -2,8 +2,8 @@
 //
 //   out[p][y][x][c] = sum over i, j of wy[i] * wx[j] * in[p][i][j][c]
 //
-// Along an axis, output o covers o * in / out to (o + 1) * in / out; the weight of an element is how
-// much of it that is, in parts of the whole. Counted in parts of 1 / out, all of these are integers.
+// Along an axis, output o covers o * in / out to (o + 1) * in / out; the weight of an element is
+// how much of it that is, in parts of the whole. Counted in parts of 1 / out, all are integers.
 //
 //   T, T_FLOAT   element type; integers are u8
 //   ACC          the float type in which it is summed up

@@ -7,8 +7,9 @@
 //   view      their sizes, and how many columns and rows of the result a work-group owns
 //   line      local memory: words for all columns of the picture that the tile needs, one more on
 //             each side, and a pixel to read past the end
-//   places    local memory: view.columns + 8: where in the line each column is, in elements
-//   weights   local memory: 4 * (view.columns + 8): 1 - tx of each column, four times
+//   places    local memory: view.columns: where in the line each column is, in elements
+//   weights   local memory: 4 * view.columns: 1 - tx of each column, four times (once where
+//             there is one channel)
 //
 // A work-group is one item. Weights are in parts of 2^16 and levels in parts of 256, of whose
 // products the high half is kept, see words_cpu.cl: a result is less than a hundredth of a level
@@ -26,6 +27,8 @@ typedef ulong2 LoosePair __attribute__((aligned(2)));
 typedef PixelWords LooseWords __attribute__((aligned(2)));
 typedef PixelBytes LooseResult __attribute__((aligned(1)));
 typedef ulong LooseLong __attribute__((aligned(2)));
+typedef uint LooseInt __attribute__((aligned(2)));
+typedef ushort16 LooseWeights __attribute__((aligned(2)));
 typedef uchar16 LooseSixteen __attribute__((aligned(1)));
 typedef uchar8 LooseEight __attribute__((aligned(1)));
 #define HIGH(a, b)                                                                            \
@@ -36,8 +39,9 @@ typedef uchar8 LooseEight __attribute__((aligned(1)));
 static inline PixelBytes mixed(const ulong8 left, const ulong8 right,
                                __local const ushort *weights) {
   const PixelWords weight = *(__local const LooseWords *)weights;
+  const PixelWords other = (PixelWords)((ushort)0) - weight;
   const PixelWords sum = HIGH(__builtin_astype(left, PixelWords), weight) +
-                         HIGH(__builtin_astype(right, PixelWords), (PixelWords)((ushort)0) - weight);
+                         HIGH(__builtin_astype(right, PixelWords), other);
   return __builtin_convertvector((sum + (PixelWords)((ushort)129)) >> (ushort)8, PixelBytes);
 }
 
@@ -64,6 +68,18 @@ static inline void eight_colours(__local const ushort *line, __local const int *
   *(__global LooseEight *)(to + 16) =
       __builtin_shufflevector(all, all, 21, 22, 24, 25, 26, 28, 29, 30);
 }
+
+// The same for pixels of one channel: a word with its neighbour is a number of 32 bits.
+#define TWO_AT(i) (*(__local const LooseInt *)(line + places[i]))
+static inline uchar16 sixteen_levels(__local const ushort *line, __local const int *places,
+                                     __local const ushort *weights) {
+  const uint16 pairs = (uint16)(
+      TWO_AT(0), TWO_AT(1), TWO_AT(2), TWO_AT(3), TWO_AT(4), TWO_AT(5), TWO_AT(6), TWO_AT(7),
+      TWO_AT(8), TWO_AT(9), TWO_AT(10), TWO_AT(11), TWO_AT(12), TWO_AT(13), TWO_AT(14), TWO_AT(15));
+  const uint16 weight = __builtin_convertvector(*(__local const LooseWeights *)weights, uint16);
+  const uint16 sum = ((pairs & 0xffffu) * weight + (pairs >> 16u) * (65536u - weight)) >> 16u;
+  return __builtin_convertvector((sum + 129u) >> 8u, uchar16);
+}
 #endif
 
 // The same for one element.
@@ -73,10 +89,10 @@ static inline uchar one_level(__local const ushort *at, const int channels, cons
   return (uchar)((sum + 129) >> 8);
 }
 
-// Weights of neither 0 nor 1, so that the other one is what is missing to 2^16.
-static inline ushort left_weight(const Walk walk) {
-  const float t = (float)walk.rest / (float)walk.whole;
-  return (ushort)clamp((int)((1 - t) * 65536.0f + 0.5f), 1, 65535);
+// The weight of what is to the left or above, of neither 0 nor 1, so that the other one is what is
+// missing to 2^16. `scale` is 2^16 / walk.whole: dividing takes long.
+static inline ushort left_weight(const Walk walk, const float scale) {
+  return (ushort)clamp(65536 - (int)((float)walk.rest * scale + 0.5f), 1, 65535);
 }
 
 static inline void mix_rows(__global const uchar *above, __global const uchar *below,
@@ -108,19 +124,17 @@ void bilinear(__global const uchar *restrict in, __global uchar *restrict out, c
   // Columns first..end of the picture, from -1 to width, are in the line.
   Walk walk = walk_from(column0, view.width, view.out_width);
   const int first = walk.base;
+  const int copies = channels == 1 ? 1 : 4;
   const int steps = (int)(view.width / view.out_width);
-  const long more = 2 * (view.width % view.out_width);
+  const uint more = (uint)(2 * (view.width % view.out_width));
+  const float scale = 65536.0f / (float)walk.whole;
   for (int x = 0; x < count; ++x) {
     places[x] = (walk.base - first) * channels;
-    const ushort weight = left_weight(walk);
-    for (int c = 0; c < 4; ++c) weights[4 * x + c] = weight;
+    const ushort weight = left_weight(walk, scale);
+    for (int c = 0; c < copies; ++c) weights[copies * x + c] = weight;
     walk_on(&walk, steps, more);
   }
   const int end = walk_from(column0 + count - 1, view.width, view.out_width).base + 2;
-  for (int x = count; x < count + PIXELS; ++x) {
-    places[x] = 0;
-    for (int c = 0; c < 4; ++c) weights[4 * x + c] = 1;
-  }
   const int inside = max(first, 0), inside_end = min(end, width);
   const int loaded = (inside_end - inside) * channels;
   // What is read past the end of the line, and not used.
@@ -128,12 +142,13 @@ void bilinear(__global const uchar *restrict in, __global uchar *restrict out, c
 
   walk = walk_from(row0, view.height, view.out_height);
   const int row_steps = (int)(view.height / view.out_height);
-  const long row_more = 2 * (view.height % view.out_height);
+  const uint row_more = (uint)(2 * (view.height % view.out_height));
+  const float row_scale = 65536.0f / (float)walk.whole;
   for (long row = row0; row < row_end; ++row) {
     __global const uchar *above = in + clamp(walk.base, 0, height - 1) * row_elements;
     __global const uchar *below = in + clamp(walk.base + 1, 0, height - 1) * row_elements;
-    mix_rows(above + inside * channels, below + inside * channels, loaded, left_weight(walk),
-             line + (inside - first) * channels);
+    mix_rows(above + inside * channels, below + inside * channels, loaded,
+             left_weight(walk, row_scale), line + (inside - first) * channels);
     for (int c = 0; c < channels; ++c) {
       if (first < 0) line[c] = line[channels + c];
       if (end > width) {
@@ -143,6 +158,9 @@ void bilinear(__global const uchar *restrict in, __global uchar *restrict out, c
     __global uchar *to = out + (row * view.out_width + column0) * channels;
     int x = 0;
 #ifdef __clang__
+    for (; channels == 1 && x + 2 * PIXELS <= count; x += 2 * PIXELS) {
+      *(__global LooseSixteen *)(to + x) = sixteen_levels(line, places + x, weights + x);
+    }
     for (; channels == 3 && x + PIXELS <= count; x += PIXELS) {
       eight_colours(line, places + x, weights + 4 * x, to + 3 * x);
     }
@@ -150,14 +168,9 @@ void bilinear(__global const uchar *restrict in, __global uchar *restrict out, c
       *(__global LooseResult *)(to + 4 * x) = eight_pixels(line, places + x, weights + 4 * x);
     }
 #endif
-    if (channels == 1) {
-      INDEPENDENT_LOOP
-      for (int i = x; i < count; ++i) to[i] = one_level(line + places[i], 1, weights[4 * i]);
-    } else {
-      for (; x < count; ++x) {
-        for (int c = 0; c < channels; ++c) {
-          to[x * channels + c] = one_level(line + places[x] + c, channels, weights[4 * x]);
-        }
+    for (; x < count; ++x) {
+      for (int c = 0; c < channels; ++c) {
+        to[x * channels + c] = one_level(line + places[x] + c, channels, weights[copies * x]);
       }
     }
     walk_on(&walk, row_steps, row_more);

@@ -11,22 +11,21 @@ typedef struct {
 
 typedef struct {
   int base;
-  long rest, whole;
+  uint rest, whole;
 } Walk;
 
 static inline Walk walk_from(const long o, const long in, const long out) {
   const long above = (2 * o + 1) * in - out, whole = 2 * out;
   Walk walk;
   walk.base = (int)(above >= 0 ? above / whole : -((whole - 1 - above) / whole));
-  walk.rest = above - walk.base * whole;
-  walk.whole = whole;
+  walk.rest = (uint)(above - walk.base * whole);
+  walk.whole = (uint)whole;
   return walk;
 }
-// To the next output: `steps` columns and `more` parts on.
-static inline void walk_on(Walk *walk, const int steps, const long more) {
-  walk->base += steps;
+// To the next output: `steps` columns and `more` parts on, which are fewer than the whole.
+static inline void walk_on(Walk *walk, const int steps, const uint more) {
   walk->rest += more;
-  if (walk->rest < walk->whole) return;
-  walk->rest -= walk->whole;
-  walk->base += 1;
+  const bool over = walk->rest >= walk->whole;
+  walk->rest -= over ? walk->whole : 0;
+  walk->base += steps + (over ? 1 : 0);
 }

@@ -32,8 +32,8 @@ struct Area {
   int64_t rows = 1;
 };
 
-std::shared_ptr<Program> bilinear_program(Planner& planner) {
-  return planner.program("bilinear", [&] {
+std::shared_ptr<Program> resample_program(Planner& planner) {
+  return planner.program("resample", [&] {
     const Defines lanes{{"LANES", std::to_string(4 * vector_floats(planner))}};
     return std::vector<Part>{
         {"image/loops.cl", {}, lines(element_defines(DType::u8))},
@@ -42,6 +42,7 @@ std::shared_ptr<Program> bilinear_program(Planner& planner) {
         {"image/words_cpu.cl", {}, lines(lanes)},
         {"image/resample.cl"},
         {"image/bilinear_cpu.cl"},
+        {"image/nearest_cpu.cl"},
     };
   });
 }
@@ -58,10 +59,30 @@ std::shared_ptr<Program> area_program(Planner& planner, DType dtype) {
   });
 }
 
-KernelStep bilinear_step(Planner& planner, const Call& call) {
+int64_t channels_of(const Shape& shape) { return shape.size() == 3 ? shape[2] : 1; }
+
+Resample view_of(const Call& call) {
   const Shape& from = call.inputs[0].shape;
   const Shape& to = call.output.shape;
-  Resample view{from[0], from[1], to[0], to[1], from.size() == 3 ? from[2] : 1, 1, 1};
+  return {from[0], from[1], to[0], to[1], channels_of(from), 1, 1};
+}
+
+KernelStep nearest_step(Planner& planner, const Call& call) {
+  Resample view = view_of(call);
+  const Image result{view.out_height, view.out_width, view.channels};
+  const Tile tile =
+      tile_of(planner, result, line_bytes(planner) / static_cast<int64_t>(sizeof(int32_t)));
+  view.columns = tile.columns;
+  view.rows = tile.rows;
+  return {resample_program(planner),
+          "nearest",
+          {input(0), output(), value(view),
+           LocalMemory{static_cast<size_t>(tile.columns) * sizeof(int32_t)}},
+          tile_range(result, tile)};
+}
+
+KernelStep bilinear_step(Planner& planner, const Call& call) {
+  Resample view = view_of(call);
   // A place, and four weights.
   constexpr int64_t kColumnBytes = sizeof(int32_t) + 4 * sizeof(uint16_t);
   const int64_t line_columns =
@@ -75,12 +96,12 @@ KernelStep bilinear_step(Planner& planner, const Call& call) {
   view.rows = tile.rows;
   const int64_t needed = tile.columns * view.width / view.out_width + 4;
   const auto line = static_cast<size_t>(std::min(needed, view.width + 2) * view.channels + 8);
-  const auto padded = static_cast<size_t>(tile.columns) + 8;
+  const auto columns = static_cast<size_t>(tile.columns);
   return {
-      bilinear_program(planner),
+      resample_program(planner),
       "bilinear",
       {input(0), output(), value(view), LocalMemory{line * sizeof(uint16_t)},
-       LocalMemory{padded * sizeof(int32_t)}, LocalMemory{4 * padded * sizeof(uint16_t)}},
+       LocalMemory{columns * sizeof(int32_t)}, LocalMemory{4 * columns * sizeof(uint16_t)}},
       tile_range(result, tile),
   };
 }
@@ -124,21 +145,29 @@ KernelStep area_step(Planner& planner, const Call& call) {
           range};
 }
 
-bool fast_bilinear(const Call& call, const Planner& planner) {
-  const Shape& shape = call.inputs[0].shape;
-  const int64_t channels = shape.size() == 3 ? shape[2] : 1;
-  return planner.cpu_class() && call.output.dtype == DType::u8 && shape.size() < 4 &&
-         (channels == 1 || channels == 3 || channels == 4) && call.choice("mode") == "bilinear" &&
-         !call.flag("align_corners");
+bool fast_nearest(const Call& call) {
+  return call.choice("mode") == "nearest" &&
+         static_cast<size_t>(channels_of(call.output.shape)) * size_of(call.output.dtype) ==
+             sizeof(uint32_t);
+}
+
+bool fast_bilinear(const Call& call) {
+  const int64_t channels = channels_of(call.output.shape);
+  return call.choice("mode") == "bilinear" && call.output.dtype == DType::u8 &&
+         (channels == 1 || channels == 3 || channels == 4);
 }
 
 }  // namespace
 
 std::optional<Launch> plan_resample(const Call& call, Planner& planner) {
+  const bool picture =
+      planner.cpu_class() && call.output.shape.size() < 4 && !call.flag("align_corners");
   Launch launch;
   if (call.choice("mode") == "area") {
     launch.steps.push_back(area_step(planner, call));
-  } else if (fast_bilinear(call, planner)) {
+  } else if (picture && fast_nearest(call)) {
+    launch.steps.push_back(nearest_step(planner, call));
+  } else if (picture && fast_bilinear(call)) {
     launch.steps.push_back(bilinear_step(planner, call));
   } else {
     return std::nullopt;
