@@ -1,10 +1,12 @@
 // The convolutions of MobileNetV2 (one picture of 224 x 224) beside oneDNN, in the layout it likes
 // best, and OpenCV's dnn module.
 //
-// They run as the layers of a model do: many in one command, waited for once.
+// They run as the layers of a model do on a CPU: channels last, weights packed once, many in one
+// command, waited for once.
 #include "bench/bench.hpp"
 #include "bench/conv_peers.hpp"
 #include "bench/workload.hpp"
+#include "kernels/nn/convolution.hpp"
 
 namespace dala::bench {
 namespace {
@@ -12,6 +14,24 @@ namespace {
 constexpr int kLayers = 16;
 constexpr double kOfOneDnn = 0.8;
 constexpr double kOfOpenCv = 1.0;
+
+// Planes {1, c, h, w} as {1, h, w, c}.
+ArrayPtr<float> channels_last(const ArrayPtr<float>& planes, int64_t channels) {
+  const auto count = static_cast<size_t>(channels);
+  const size_t pixels = planes->size() / count;
+  auto result = std::make_shared<Array<float>>(planes->size());
+  for (size_t c = 0; c < count; ++c) {
+    for (size_t i = 0; i < pixels; ++i) (*result)[i * count + c] = (*planes)[c * pixels + i];
+  }
+  return result;
+}
+
+BufferPtr packed_weights(Bench& bench, const Layer& layer, const BufferPtr& weights) {
+  const Shape shape = packed_weights_shape(layer.weight_shape(), layer.groups);
+  const BufferPtr packed = bench.output<float>(shape);
+  bench.run({bench.engine().stage("conv2d_pack", {weights}, packed, {{"groups", layer.groups}})});
+  return packed;
+}
 
 Workload workload(const Layer& layer, bool quick) {
   const auto prepare = [layer](Bench& bench) {
@@ -21,14 +41,19 @@ Workload workload(const Layer& layer, bool quick) {
     const ConvData data{random_array<float>(count(layer.input_shape())),
                         random_array<float>(count(layer.weight_shape())),
                         random_array<float>(static_cast<size_t>(layer.out_channels))};
-    const BufferPtr out = bench.output<float>(layer.output_shape());
-    const std::vector<BufferPtr> inputs{bench.input(data.x, layer.input_shape()),
-                                        bench.input(data.weights, layer.weight_shape()),
+    const BufferPtr out =
+        bench.output<float>({1, layer.out_side(), layer.out_side(), layer.out_channels});
+    const BufferPtr weights = bench.input(data.weights, layer.weight_shape());
+    const std::vector<BufferPtr> inputs{bench.input(channels_last(data.x, layer.in_channels),
+                                                    {1, layer.side, layer.side, layer.in_channels}),
+                                        packed_weights(bench, layer, weights),
                                         bench.input(data.bias, {layer.out_channels})};
     const Params params{{"stride", layer.stride},
                         {"pad", layer.size / 2},
                         {"groups", layer.groups},
-                        {"activation", std::string(layer.relu6 ? "relu6" : "none")}};
+                        {"activation", std::string(layer.relu6 ? "relu6" : "none")},
+                        {"layout", std::string("nhwc")},
+                        {"packed", true}};
     const std::vector<Stage> stages(kLayers, bench.engine().stage("conv2d", inputs, out, params));
 
     const ConvPeer one_dnn = one_dnn_conv(layer, data);
@@ -43,7 +68,9 @@ Workload workload(const Layer& layer, bool quick) {
     trial.peers = {{"oneDNN", kOfOneDnn, repeated(one_dnn.run)},
                    {"OpenCV", kOfOpenCv, repeated(opencv_conv(layer, data).run)}};
     if (one_dnn.result) {
-      trial.difference = [&bench, out, one_dnn] { return bench.compare(out, one_dnn.result())(); };
+      trial.difference = [&bench, out, one_dnn, layer] {
+        return bench.compare(out, channels_last(one_dnn.result(), layer.out_channels))();
+      };
     }
     return trial;
   };
