@@ -53,6 +53,9 @@ void add_nhwc_convolution(std::vector<Part>& parts, const Planner& planner, DTyp
 void add_convolution(std::vector<Part>& parts, const Planner& planner, DType dtype) {
   parts.push_back({"nn/activation.cl"});
   parts.push_back({"nn/convolution.cl"});
+  const std::string group =
+      planner.cpu_class() ? "__attribute__((reqd_work_group_size(1, 1, 1)))" : "";
+  parts.push_back({"nn/conv_transpose2d.cl", {{"GROUP", group}}});
   if (!planner.cpu_class()) {
     parts.push_back({"nn/conv2d_gpu.cl"});
     parts.push_back({"nn/conv2d_pack_gpu.cl"});
@@ -130,8 +133,8 @@ std::shared_ptr<Program> nn_program(Planner& planner, DType dtype) {
 }
 
 Descriptors nn_kernels() {
-  return {conv2d_kernel(), conv2d_pack_kernel(), max_pool2d_kernel(), avg_pool2d_kernel(),
-          resize_kernel()};
+  return {conv2d_kernel(),     conv2d_pack_kernel(), conv_transpose2d_kernel(),
+          max_pool2d_kernel(), avg_pool2d_kernel(),  resize_kernel()};
 }
 
 }  // namespace dala

@@ -12,6 +12,7 @@ Descriptors nn_kernels();
 
 Descriptor conv2d_kernel();
 Descriptor conv2d_pack_kernel();
+Descriptor conv_transpose2d_kernel();
 Descriptor max_pool2d_kernel();
 Descriptor avg_pool2d_kernel();
 Descriptor resize_kernel();
