@@ -108,14 +108,17 @@ ParamValue checked_element(const Descriptor& kernel, const ParamSpec& spec, DTyp
   return *integer;
 }
 
-ParamValue checked_integers(const Descriptor& kernel, const ParamSpec& spec,
-                            const ParamValue& given) {
+// One number or a list of them; whole numbers only for `integers`.
+ParamValue checked_list(const Descriptor& kernel, const ParamSpec& spec, const ParamValue& given) {
+  const bool whole = spec.kind == ParamSpec::Kind::integers;
   const auto fits = [&](double number) {
-    return std::trunc(number) == number && number >= spec.min && number <= spec.max;
+    return (!whole || std::trunc(number) == number) && number >= spec.min && number <= spec.max;
   };
   bool valid = false;
   if (const auto* integer = std::get_if<int64_t>(&given)) {
     valid = fits(static_cast<double>(*integer));
+  } else if (const auto* number = std::get_if<double>(&given)) {
+    valid = !whole && fits(*number);
   } else if (const auto* numbers = std::get_if<std::vector<double>>(&given)) {
     const auto& counts = spec.counts;
     valid = std::find(counts.begin(), counts.end(), numbers->size()) != counts.end() &&
@@ -125,7 +128,9 @@ ParamValue checked_integers(const Descriptor& kernel, const ParamSpec& spec,
   std::vector<std::string> counts;
   for (size_t count : spec.counts) counts.push_back(std::to_string(count));
   reject(kernel, spec,
-         text(range_text("an integer", spec), ", or ", join(counts, " or "), " of them"), given);
+         text(range_text(whole ? "an integer" : "a number", spec), ", or ", join(counts, " or "),
+              " of them"),
+         given);
 }
 
 ParamValue checked_axis(const Descriptor& kernel, const ParamSpec& spec, const Call& call,
@@ -162,7 +167,8 @@ ParamValue checked_param(const Descriptor& kernel, const ParamSpec& spec, const 
     case ParamSpec::Kind::integer:
       return checked_integer(kernel, spec, given);
     case ParamSpec::Kind::integers:
-      return checked_integers(kernel, spec, given);
+    case ParamSpec::Kind::numbers:
+      return checked_list(kernel, spec, given);
     case ParamSpec::Kind::element:
       return checked_element(kernel, spec, call.output.dtype, given);
     case ParamSpec::Kind::axis:
@@ -252,6 +258,12 @@ std::vector<int64_t> Call::integers(const std::string& name) const {
     result.push_back(static_cast<int64_t>(number));
   }
   return result;
+}
+
+std::vector<double> Call::numbers(const std::string& name) const {
+  const ParamValue& given = params.at(name);
+  if (const auto number = as_number(given)) return {*number};
+  return std::get<std::vector<double>>(given);
 }
 
 std::string Call::choice(const std::string& name) const {

@@ -33,6 +33,7 @@ struct ParamSpec {
     number,    // integer or float, within [min, max]
     integer,   // within [min, max]
     integers,  // an integer, or a list of `counts` of them, each within [min, max]
+    numbers,   // a number, or a list of `counts` of them, each within [min, max]
     element,   // a number that the output's element type can hold exactly (floats: any number)
     axis,      // an integer; negative counts from the last axis; range checked against input 0
     axes,      // a list of integers; what they have to be is the descriptor's own rule
@@ -47,7 +48,7 @@ struct ParamSpec {
   double max = 1e300;
   std::vector<std::string> choices;
   std::string summary;
-  std::vector<size_t> counts = {};  // of `integers`: the lengths that a list may have
+  std::vector<size_t> counts = {};  // of `integers` and `numbers`: the lengths a list may have
 };
 
 // A call being validated or planned: types instead of memory.
@@ -60,6 +61,7 @@ struct Call {
   double number(const std::string& name) const;    // number, integer or element
   int64_t integer(const std::string& name) const;  // integer or axis (already made non-negative)
   std::vector<int64_t> integers(const std::string& name) const;  // one, or the whole list
+  std::vector<double> numbers(const std::string& name) const;    // the same of `numbers`
   std::string choice(const std::string& name) const;
   bool flag(const std::string& name) const;
   // An element param as the bytes of one element of that type.

@@ -27,6 +27,8 @@ std::string_view kind_name(ParamSpec::Kind kind) {
       return "integer";
     case ParamSpec::Kind::integers:
       return "integers";
+    case ParamSpec::Kind::numbers:
+      return "numbers";
     case ParamSpec::Kind::element:
       return "element";
     case ParamSpec::Kind::axis:

@@ -7,5 +7,9 @@ namespace dala {
 
 Descriptors pixel_filter_kernels();  // grayscale, brightness, ...
 Descriptors yuv_kernels();           // frames of video from and to RGBA
+Descriptors geometry_kernels();      // crop, flip and rotate
+Descriptors composite_kernels();     // blend and overlay: two pictures
+Descriptor lut_kernel();
+Descriptor gradient_kernel();
 
 }  // namespace dala

@@ -99,6 +99,14 @@ Image input_image(const Call& call, const std::string& kernel) {
   return image_of(call, call.inputs.at(0), text("input 0 of ", kernel));
 }
 
+Image shaped_image(const TensorType& type, const std::string& what) {
+  if (type.shape.size() == 1) {
+    throw Error(Reason::shape_mismatch,
+                text(what, " has shape ", to_string(type.shape), ", expected {h, w} or {h, w, c}"));
+  }
+  return image_of({}, type, what);
+}
+
 void check_same_image(const std::string& kernel, const Call& call) {
   need_output_dtype(kernel, call, {call.inputs.at(0).dtype});
   need_output_shape(kernel, call, {call.inputs.at(0).shape});

@@ -38,6 +38,9 @@ Image image_of(const Call& call, const TensorType& type, const std::string& what
 // The same for input 0.
 Image input_image(const Call& call, const std::string& kernel);
 
+// The picture in a buffer that has to have its shape: {h, w} or {h, w, c}.
+Image shaped_image(const TensorType& type, const std::string& what);
+
 // Input 0 is a picture and the output has its type and shape.
 void check_same_image(const std::string& kernel, const Call& call);
 

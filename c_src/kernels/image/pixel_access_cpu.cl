@@ -2,9 +2,6 @@
 // alignment, on devices that are CPUs. One channel is red, green and blue alike; alpha that is not
 // there is 1.
 
-#define PASTE_(a, b) a##b
-#define PASTE(a, b) PASTE_(a, b)
-
 // Twice the distance from the first of the pixels.
 #define LANE_STEPS \
   ((float16)(0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30))
@@ -94,7 +91,7 @@ static inline uint16 colour_words(const Pixels in) {
     const Bytes64 words = __builtin_shufflevector(bytes, bytes, FROM_THREES);                      \
     return __builtin_astype(words, uint16);                                                        \
   }                                                                                                \
-  static inline void __attribute__((overloadable)) put_words_3(const uint16 words, SPACE T *to) {   \
+  static inline void __attribute__((overloadable)) put_words_3(const uint16 words, SPACE T *to) {  \
     const Bytes64 bytes = __builtin_astype(words, Bytes64);                                        \
     const Bytes64 packed = __builtin_shufflevector(bytes, bytes, TO_THREES, LAST_16);              \
     PUT_ELEMENTS(SPACE, __builtin_shufflevector(packed, packed, FIRST_16), to);                    \
@@ -110,7 +107,7 @@ static inline uint16 colour_words(const Pixels in) {
     return out;                                                                                    \
   }                                                                                                \
   static inline void __attribute__((overloadable)) store_3(const Pixels in, SPACE T *to) {         \
-    put_words_3(colour_words(in), to);                                                              \
+    put_words_3(colour_words(in), to);                                                             \
   }                                                                                                \
   static inline uint16 __attribute__((overloadable)) words_4(SPACE const T *from) {                \
     return *(SPACE const LooseWords *)from;                                                        \

@@ -15,7 +15,7 @@ struct Filter {
   bool needs_place = false;
   bool needs_colour = true;  // whether pictures of one channel are refused
   std::vector<ParamSpec> params = {};
-  std::function<PixelValues(const Call&)> values = [](const Call&) { return PixelValues{}; };
+  std::function<PixelValues(const Call&)> values = {};
 };
 
 ParamSpec value_param(double max, const std::string& summary) {
@@ -56,6 +56,24 @@ Descriptor described(const Filter& filter) {
   return descriptor;
 }
 
+// What the filter does to a call: a launch by itself, or a stage among others.
+void set_plan(Descriptor& descriptor, const PixelOp& op,
+              const std::function<int64_t(const Call&, const Image&)>& out_channels,
+              const std::function<PixelValues(const Call&)>& values) {
+  const std::string name = descriptor.name;
+  descriptor.plan = [=](const Call& call, Planner& planner) {
+    const Image image = input_image(call, name);
+    return pixel_launch(planner, op, call, image, out_channels(call, image), values(call));
+  };
+  if (op.needs_place) return;
+  descriptor.body = [=](const Call& call, const Planner& planner) {
+    const Image image = input_image(call, name);
+    return pixel_body(planner, op, call, image, out_channels(call, image), values(call));
+  };
+}
+
+PixelValues no_values(const Call&) { return {}; }
+
 // A filter whose result has the type and shape of its input.
 Descriptor same_shape(const Filter& filter) {
   Descriptor descriptor = described(filter);
@@ -65,11 +83,9 @@ Descriptor same_shape(const Filter& filter) {
     check_same_image(name, call);
     if (needs_colour) need_colour(name, call);
   };
-  const PixelOp op{"pixel_" + name, filter.needs_place};
-  descriptor.plan = [name, op, values = filter.values](const Call& call, Planner& planner) {
-    const Image image = input_image(call, name);
-    return pixel_launch(planner, op, call, image, image.channels, values(call));
-  };
+  set_plan(
+      descriptor, {"pixel_" + name, filter.needs_place},
+      [](const Call&, const Image& image) { return image.channels; }, filter.values);
   return descriptor;
 }
 
@@ -92,11 +108,12 @@ Descriptor grayscale_kernel() {
     }
     need_output_shape("grayscale", call, allowed);
   };
-  descriptor.plan = [](const Call& call, Planner& planner) {
-    const Image image = input_image(call, "grayscale");
-    const bool same = call.output.count() == call.inputs[0].count();
-    return pixel_launch(planner, {"pixel_grayscale"}, call, image, same ? image.channels : 1, {});
-  };
+  set_plan(
+      descriptor, {"pixel_grayscale"},
+      [](const Call& call, const Image& image) {
+        return call.output.count() == call.inputs[0].count() ? image.channels : 1;
+      },
+      no_values);
   return descriptor;
 }
 
@@ -138,10 +155,8 @@ Descriptor chroma_key_kernel() {
     need_output_dtype("chroma_key", call, {call.inputs[0].dtype});
     need_output_shape("chroma_key", call, {with_channels(call, image, 4)});
   };
-  descriptor.plan = [](const Call& call, Planner& planner) {
-    return pixel_launch(planner, {"pixel_chroma_key"}, call, input_image(call, "chroma_key"), 4,
-                        key_values(call));
-  };
+  set_plan(
+      descriptor, {"pixel_chroma_key"}, [](const Call&, const Image&) { return 4; }, key_values);
   return descriptor;
 }
 
@@ -160,9 +175,9 @@ Descriptor alpha_kernel(const std::string& name, const std::string& summary, int
     need_output_dtype(name, call, {call.inputs[0].dtype});
     need_output_shape(name, call, {with_channels(call, image, out_channels)});
   };
-  descriptor.plan = [=](const Call& call, Planner& planner) {
-    return pixel_launch(planner, {"pixel_copy"}, call, input_image(call, name), out_channels, {});
-  };
+  set_plan(
+      descriptor, {"pixel_copy"}, [=](const Call&, const Image&) { return out_channels; },
+      no_values);
   descriptor.sample = [=](DType dtype) {
     return Call{{{dtype, {1, 1, channels}}}, {dtype, {1, 1, out_channels}}, {}};
   };

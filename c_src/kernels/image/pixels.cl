@@ -11,6 +11,9 @@
 
 #pragma OPENCL FP_CONTRACT OFF
 
+#define PASTE_(a, b) a##b
+#define PASTE(a, b) PASTE_(a, b)
+
 #if LANES == 16
 typedef float16 Reals;
 typedef uint16 Levels;
@@ -39,7 +42,7 @@ typedef struct {
 
 // The parameters of a filter; what each is, the filter says.
 typedef struct {
-  float at[8];
+  float at[4];
 } PixelValues;
 
 // How a loop goes through an image of contiguous pixels.
@@ -73,8 +76,4 @@ static inline Reals as_stored(const Reals x) {
 #else
   return from_levels(to_levels(x));
 #endif
-}
-static inline Pixels pixels_as_stored(const Pixels in) {
-  const Pixels out = {as_stored(in.r), as_stored(in.g), as_stored(in.b), as_stored(in.a)};
-  return out;
 }

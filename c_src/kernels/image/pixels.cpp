@@ -33,6 +33,15 @@ std::string entry_of(const std::string& body, int64_t channels, int64_t out_chan
   return text("run_", body, "_", channels, "_", out_channels);
 }
 
+// Images of different element types do not share a program, since T is one of them.
+const Loop& pixel_loop(DType dtype) {
+  static const Loop bytes{
+      "pixels of bytes", {}, "image/pixels_fused_cpu.cl", "fusion/fused_gpu.cl"};
+  static const Loop floats{
+      "pixels of floats", {}, "image/pixels_fused_cpu.cl", "fusion/fused_gpu.cl"};
+  return dtype == DType::u8 ? bytes : floats;
+}
+
 // All filters for one element type and number of channels.
 std::shared_ptr<Program> pixel_program(Planner& planner, DType dtype, int64_t channels,
                                        int64_t out_channels) {
@@ -50,29 +59,31 @@ std::shared_ptr<Program> pixel_program(Planner& planner, DType dtype, int64_t ch
   });
 }
 
-Range group_range(const Planner& planner, PixelView& view) {
-  Range range;
+}  // namespace
+
+Chunks chunks_of(const Planner& planner, int64_t count) {
+  Chunks result;
+  Range& range = result.range;
   if (planner.cpu_class()) {
-    const int64_t spread = std::min(planner.busy_groups(), view.count / kSmallChunk);
-    const int64_t groups = std::max({ceil_div(view.count, kChunk), spread, int64_t{1}});
-    // A multiple of 64 pixels keeps groups off each other's cache lines.
-    view.chunk = ceil_div(ceil_div(view.count, groups), 64) * 64;
-    range.global[0] = static_cast<size_t>(ceil_div(view.count, view.chunk));
+    const int64_t spread = std::min(planner.busy_groups(), count / kSmallChunk);
+    const int64_t groups = std::max({ceil_div(count, kChunk), spread, int64_t{1}});
+    // A multiple of 64 keeps groups off each other's cache lines.
+    result.chunk = ceil_div(ceil_div(count, groups), 64) * 64;
+    range.global[0] = static_cast<size_t>(ceil_div(count, result.chunk));
   } else {
     const auto items = static_cast<int64_t>(planner.group_items(256));
     range.local[0] = static_cast<size_t>(items);
-    range.global[0] = static_cast<size_t>(ceil_div(view.count, items) * items);
+    range.global[0] = static_cast<size_t>(ceil_div(count, items) * items);
   }
-  return range;
+  return result;
 }
-
-}  // namespace
 
 std::vector<Part> pixel_preamble(const Planner& planner, DType dtype) {
   Defines defines = element_defines(dtype);
   defines.emplace_back("LANES", planner.cpu_class() ? "16" : "1");
   std::vector<Part> parts{{"image/pixels.cl", {}, lines(defines)}, {"image/pixel_ops.cl"}};
-  if (planner.cpu_class()) parts.push_back({"image/pixel_access_cpu.cl"});
+  parts.push_back(
+      {planner.cpu_class() ? "image/pixel_access_cpu.cl" : "image/pixel_access_gpu.cl"});
   return parts;
 }
 
@@ -83,6 +94,24 @@ Part pixel_part(const Planner& planner, const std::string& entry, const std::str
            {"BODY", body},
            {"CHANNELS", std::to_string(channels)},
            {"OUT_CHANNELS", std::to_string(out_channels)}}};
+}
+
+Body pixel_body(const Planner& planner, const PixelOp& op, const Call& call, const Image& image,
+                int64_t out_channels, const PixelValues& values) {
+  Body body;
+  body.loop = &pixel_loop(call.output.dtype);
+  body.function = text("stage_", op.body, "_", out_channels);
+  body.source = pixel_preamble(planner, call.output.dtype);
+  body.source.push_back({"image/pixel_slots.cl"});
+  body.source.push_back({"image/pixel_stage.cl",
+                         {{"STAGE", body.function},
+                          {"BODY", op.body},
+                          {"OUT_CHANNELS", std::to_string(out_channels)}}});
+  const Shape places{image.height, image.width};
+  body.inputs = {{text("pixels_", image.channels), places}};
+  body.output = {text("pixels_", out_channels), places};
+  body.params = {{"PixelValues", value(values)}};
+  return body;
 }
 
 Launch pixel_launch(Planner& planner, const PixelOp& op, const Call& call, const Image& image,
@@ -96,12 +125,13 @@ Launch pixel_launch(Planner& planner, const PixelOp& op, const Call& call, const
     view.width = view.count;
     view.height = 1;
   }
-  const Range range = group_range(planner, view);
+  const Chunks chunks = chunks_of(planner, view.count);
+  view.chunk = chunks.chunk;
   launch.steps.push_back(
       KernelStep{pixel_program(planner, call.output.dtype, image.channels, out_channels),
                  entry_of(op.body, image.channels, out_channels),
                  {input(0), output(), value(view), value(values)},
-                 range});
+                 chunks.range});
   launch.work = static_cast<double>(call.inputs[0].bytes() + call.output.bytes());
   return launch;
 }

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "kernels/fusion/body.hpp"
 #include "kernels/image/image.hpp"
 
 namespace dala {
@@ -18,7 +19,7 @@ struct PixelOp {
 
 // The parameters of a filter; the same layout as the struct of that name in pixels.cl.
 struct PixelValues {
-  std::array<float, 8> at{};
+  std::array<float, 4> at{};
 };
 
 // What all filters' programs begin with: pixels of that element type, and how to reach them.
@@ -28,6 +29,18 @@ std::vector<Part> pixel_preamble(const Planner& planner, DType dtype);
 // channels.
 Part pixel_part(const Planner& planner, const std::string& entry, const std::string& body,
                 int64_t channels, int64_t out_channels);
+
+// How kernels of one item per chunk are cut: chunks of pixels, or of elements, for devices that are
+// CPUs, otherwise items of one.
+struct Chunks {
+  int64_t chunk = 1;
+  Range range;
+};
+Chunks chunks_of(const Planner& planner, int64_t count);
+
+// The filter as a stage that pipelines can fuse; it must not need the place.
+Body pixel_body(const Planner& planner, const PixelOp& op, const Call& call, const Image& image,
+                int64_t out_channels, const PixelValues& values);
 
 // One launch over an image.
 Launch pixel_launch(Planner& planner, const PixelOp& op, const Call& call, const Image& image,

@@ -1,0 +1,62 @@
+// A picture made from nothing.
+#include "kernels/checks.hpp"
+#include "kernels/element.hpp"
+#include "kernels/image/colour.hpp"
+#include "kernels/image/pixels.hpp"
+
+namespace dala {
+namespace {
+
+Image need_rgba(const Call& call) {
+  const Image image = image_of(call, call.output, "the output of generate_gradient");
+  if (image.channels == 4) return image;
+  throw Error(Reason::shape_mismatch,
+              text("the output of generate_gradient has shape ", to_string(call.output.shape),
+                   " and ", image.channels, " channels, expected 4"));
+}
+
+float step(int64_t extent) {
+  return extent > 1 ? static_cast<float>(255.0 / static_cast<double>(extent - 1)) : 0;
+}
+
+}  // namespace
+
+Descriptor gradient_kernel() {
+  Descriptor gradient;
+  gradient.name = "generate_gradient";
+  gradient.summary =
+      "Fills an RGBA picture: red grows with x from 0 to 255, green with y, blue is 128, alpha "
+      "255; "
+      "as f32 a 255th of that.";
+  gradient.inputs = 0;
+  gradient.dtypes = kImageDTypes;
+  gradient.output_rule = "u8 or f32 {h, w, 4}";
+  gradient.params = image_params({});
+  gradient.check = [](const Call& call) {
+    need_output_dtype("generate_gradient", call, kImageDTypes);
+    need_rgba(call);
+  };
+  gradient.plan = [](const Call& call, Planner& planner) {
+    Launch launch;
+    const Image image = need_rgba(call);
+    if (image.count() == 0) return launch;
+    const DType dtype = call.output.dtype;
+    const auto program = planner.program(text("gradient ", to_string(dtype)), [&] {
+      std::vector<Part> parts = pixel_preamble(planner, dtype);
+      parts.push_back({"image/gradient.cl"});
+      return parts;
+    });
+    const Chunks chunks = chunks_of(planner, image.height * image.width);
+    launch.steps.push_back(
+        KernelStep{program,
+                   "gradient",
+                   {output(), value(image.height), value(image.width), value(chunks.chunk),
+                    value(step(image.width)), value(step(image.height))},
+                   chunks.range});
+    launch.work = static_cast<double>(call.output.bytes());
+    return launch;
+  };
+  return gradient;
+}
+
+}  // namespace dala

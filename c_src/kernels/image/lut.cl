@@ -1,0 +1,60 @@
+// Colours looked up in a table, with linear interpolation between its entries.
+//
+//   in, out    pixels of CHANNELS elements of type T: 3, or 4 with alpha, which stays
+//   table      cube: size^3 entries {r, g, b}, red changing fastest; otherwise size entries, each
+//              channel looked up in its own column
+//   view       see lookup.cl
+//
+// An item owns `chunk` pixels: many on devices that are CPUs, otherwise one. Edge rule: the last
+// chunk ends at count. out may be in.
+
+#if T_FLOAT
+#define LOADED(element) (element)
+#define STORED(real) (real)
+#else
+#define LOADED(element) ((float)(element) * (1.0f / 255.0f))
+#define STORED(real) (T)(int)clamp((real)*255.0f + HALF, 0.0f, 255.0f)
+#endif
+
+__kernel void ENTRY(__global const T *in, __global const float *table, __global T *out,
+                    const Lookup view) {
+  const long begin = (long)get_global_id(0) * view.chunk;
+  const long end = min(begin + view.chunk, view.count);
+  const float last = (float)(view.size - 1);
+  const int size = (int)view.size;
+  for (long i = begin; i < end; ++i) {
+    int low[3], next[3];
+    float t[3];
+    for (int c = 0; c < 3; ++c) {
+      // Written so that NaN is at the edge, too.
+      const float place = fma(LOADED(in[i * CHANNELS + c]), view.scale[c], view.added[c]);
+      const float inside = place > 0.0f ? (place < last ? place : last) : 0.0f;
+      low[c] = (int)inside;
+      next[c] = low[c] + 1 < size ? 1 : 0;
+      t[c] = inside - (float)low[c];
+    }
+#if CHANNELS == 4
+    out[i * CHANNELS + 3] = in[i * CHANNELS + 3];
+#endif
+    if (!view.cube) {
+      for (int c = 0; c < 3; ++c) {
+        const float a = table[3 * low[c] + c], b = table[3 * (low[c] + next[c]) + c];
+        out[i * CHANNELS + c] = STORED(mixed(a, b, t[c]));
+      }
+      continue;
+    }
+    const long row = 3L * size, plane = row * size;
+    __global const float *at = table + low[2] * plane + low[1] * row + 3 * low[0];
+    const long r = 3 * next[0], g = next[1] * row, b = next[2] * plane;
+    for (int c = 0; c < 3; ++c) {
+      const float front =
+          mixed(mixed(at[c], at[r + c], t[0]), mixed(at[g + c], at[g + r + c], t[0]), t[1]);
+      const float back = mixed(mixed(at[b + c], at[b + r + c], t[0]),
+                             mixed(at[b + g + c], at[b + g + r + c], t[0]), t[1]);
+      out[i * CHANNELS + c] = STORED(mixed(front, back, t[2]));
+    }
+  }
+}
+
+#undef LOADED
+#undef STORED
