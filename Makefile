@@ -72,6 +72,7 @@ ifeq ($(SAN),)
 test: setup ## check formats, run native and Elixir tests (SAN=asan|tsan: native tests, sanitized)
 	@$(MAKE) --no-print-directory check-format
 	@$(MAKE) --no-print-directory test-native
+	@$(MAKE) --no-print-directory test-onnx
 	@$(MAKE) --no-print-directory test-elixir
 else
 test: setup
@@ -87,6 +88,36 @@ test-native: native-tests ## run the native tests
 test-elixir: ## run the Elixir tests (ARGS are passed on)
 	@echo '==> Elixir tests'
 	@$(cold_caches) && mix test $(ARGS)
+
+# The test models that come with ONNX: per operator, how many pass. The table goes into the guide.
+ONNX_DATA := /usr/share/libonnx-testdata/data
+
+.PHONY: test-onnx
+test-onnx: setup configure-native ## run the test models of ONNX and say which operators pass
+	$(call build,$(NATIVE_DIR),dala_onnx)
+	@echo '==> ONNX test models'
+	@$(cold_caches) && $(NATIVE_DIR)/dala_onnx $(ONNX_DATA) --guide guides/onnx.md \
+	  --least node=800 --least pytorch-converted=80 --least pytorch-operator=34 $(ARGS)
+
+# libFuzzer on the loader of models, with the address sanitizer; a new folder of its own, since
+# everything below is compiled by clang.
+FUZZ_DIR := _build/fuzz
+FUZZ_SECONDS ?= 60
+
+.PHONY: fuzz
+fuzz: setup ## feed damaged files to the model loader for FUZZ_SECONDS
+	@command -v clang++ >/dev/null || { echo 'make fuzz needs clang (apt-get install clang)' >&2; exit 1; }
+	@CXX=clang++ $(MAKE) --no-print-directory configure-fuzz
+	$(call build,$(FUZZ_DIR),dala_fuzz)
+	@mkdir -p $(FUZZ_DIR)/corpus
+	@find $(ONNX_DATA) -name model.onnx -size -8k | head -400 | while read -r file; do \
+	  cp "$$file" "$(FUZZ_DIR)/corpus/$$(basename "$$(dirname "$$file")")"; done
+	@$(cold_caches) && cd $(FUZZ_DIR) && ASAN_OPTIONS=detect_leaks=0:detect_container_overflow=0:intercept_tls_get_addr=0 \
+	  ./dala_fuzz corpus -max_total_time=$(FUZZ_SECONDS) -rss_limit_mb=4096 -timeout=10 $(ARGS)
+
+.PHONY: configure-fuzz
+configure-fuzz:
+	$(call configure,$(FUZZ_DIR),'-DDALA_FUZZ=ON')
 
 # Oclgrind is an OpenCL device that executes kernels one instruction at a time
 # and logs every access out of bounds and every race. The loader finds it as the

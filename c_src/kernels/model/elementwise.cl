@@ -1,0 +1,69 @@
+// Elementwise kernels of models.
+//
+//   S         how elements are stored; T, see scalar.cl, what they are computed in
+//   FIXED_OP  where it is defined, the one operation that pointwise is compiled for; otherwise it is
+//             an argument, which costs a choice per element but no compilation per operation
+//
+// Preconditions: the output overlaps no input.
+
+#ifdef FIXED_OP
+#define WHICH(op) FIXED_OP
+#else
+#define WHICH(op) (op)
+#endif
+
+#ifndef INDEPENDENT_LOOP
+#ifdef __clang__
+#define INDEPENDENT_LOOP _Pragma("clang loop vectorize(assume_safety)")
+#else
+#define INDEPENDENT_LOOP
+#endif
+#endif
+
+// out = arithmetic(op, x, y, z), broadcast. Inputs that an operation does not have are x again.
+__kernel void pointwise(__global const S *x, __global const S *y, __global const S *z,
+                        __global S *out, const int op, const float p, const float q,
+                        const Walk walk) {
+  const long end = LAST_OF(walk);
+  const long length = walk.dims[0];
+  const long sx = walk.strides[0][0], sy = walk.strides[1][0], sz = walk.strides[2][0];
+  for (long i = FIRST_OF(walk); i < end;) {
+    const long column = i % length, row = i / length;
+    const long run = min(length - column, end - i);
+    const long ax = row_offset(&walk, 0, row) + column * sx;
+    const long ay = row_offset(&walk, 1, row) + column * sy;
+    const long az = row_offset(&walk, 2, row) + column * sz;
+    if (sx == 1 && sy == 1 && sz == 1) {
+      INDEPENDENT_LOOP
+      for (long j = 0; j < run; ++j) {
+        out[i + j] = (S)arithmetic(WHICH(op), (T)x[ax + j], (T)y[ay + j], (T)z[az + j], (T)p, (T)q);
+      }
+    } else {
+      for (long j = 0; j < run; ++j) {
+        out[i + j] = (S)arithmetic(WHICH(op), (T)x[ax + j * sx], (T)y[ay + j * sy],
+                                   (T)z[az + j * sz], (T)p, (T)q);
+      }
+    }
+    i += run;
+  }
+}
+
+// out = comparison(op, x, y), broadcast, as 0 or 1.
+__kernel void compare(__global const S *x, __global const S *y, __global uchar *out, const int op,
+                      const float p, const float q, const Walk walk) {
+  const long end = LAST_OF(walk);
+  const long length = walk.dims[0];
+  const long sx = walk.strides[0][0], sy = walk.strides[1][0];
+  for (long i = FIRST_OF(walk); i < end;) {
+    const long column = i % length, row = i / length;
+    const long run = min(length - column, end - i);
+    const long ax = row_offset(&walk, 0, row) + column * sx;
+    const long ay = row_offset(&walk, 1, row) + column * sy;
+    for (long j = 0; j < run; ++j) {
+      out[i + j] = comparison(op, (T)x[ax + j * sx], (T)y[ay + j * sy], (T)p, (T)q) ? 1 : 0;
+    }
+    i += run;
+  }
+}
+
+#undef WHICH

@@ -1,0 +1,88 @@
+// Moving elements without looking at them: E is an unsigned type of their size.
+//
+// Indices that point nowhere give zeros; every other place is inside by the layouts' making.
+
+// out[walk] = in[walk]: transposes, slices, repeats, and parts of a whole, all by strides.
+__kernel void move(__global const E *in, __global E *out, const Walk walk) {
+  const long end = LAST_OF(walk);
+  const long length = walk.dims[0];
+  const long from_step = walk.strides[0][0], to_step = walk.strides[3][0];
+  for (long i = FIRST_OF(walk); i < end;) {
+    const long column = i % length;
+    const long run = min(length - column, end - i);
+    const long from = row_offset(&walk, 0, i / length) + column * from_step;
+    const long to = row_offset(&walk, 3, i / length) + column * to_step;
+    if (from_step == 1 && to_step == 1) {
+      for (long j = 0; j < run; ++j) out[to + j] = in[from + j];
+    } else {
+      for (long j = 0; j < run; ++j) out[to + j * to_step] = in[from + j * from_step];
+    }
+    i += run;
+  }
+}
+
+// out = condition ? yes : no, all broadcast.
+__kernel void choose(__global const uchar *condition, __global const E *yes, __global const E *no,
+                     __global E *out, const Walk walk) {
+  const long end = LAST_OF(walk);
+  const long length = walk.dims[0];
+  for (long i = FIRST_OF(walk); i < end;) {
+    const long column = i % length, row = i / length;
+    const long run = min(length - column, end - i);
+    const long c = row_offset(&walk, 0, row), y = row_offset(&walk, 1, row);
+    const long n = row_offset(&walk, 2, row);
+    for (long j = 0; j < run; ++j) {
+      const long at = column + j;
+      out[i + j] = condition[c + at * walk.strides[0][0]] != 0 ? yes[y + at * walk.strides[1][0]]
+                                                                : no[n + at * walk.strides[2][0]];
+    }
+    i += run;
+  }
+}
+
+// out[o][p][i] = in[o][indices[p]][i]
+__kernel void gather(__global const E *in, __global const int *indices, __global E *out,
+                     const AxisWalk walk) {
+  const long end = LAST_OF(walk);
+  for (long i = FIRST_OF(walk); i < end;) {
+    const long row = i / walk.inner, column = i % walk.inner;
+    const long run = min(walk.inner - column, end - i);
+    const long index = index_at(indices, row % walk.picks, walk.wide, walk.axis);
+    const long from = (row / walk.picks * walk.axis + max(index, 0L)) * walk.inner + column;
+    for (long j = 0; j < run; ++j) out[i + j] = index < 0 ? (E)0 : in[from + j];
+    i += run;
+  }
+}
+
+// out[i..] = in[i.. with indices[i..] in place of the axis]
+__kernel void gather_elements(__global const E *in, __global const int *indices, __global E *out,
+                              const IndexWalk walk) {
+  const long end = LAST_OF(walk);
+  for (long i = FIRST_OF(walk); i < end; ++i) {
+    long from = 0, rest = i;
+    const long index = index_at(indices, i, walk.wide, walk.dims[walk.axis]);
+    for (long d = 0; d < walk.rank; ++d) {
+      const long at = d == walk.axis ? max(index, 0L) : rest % walk.index_dims[d];
+      from += at * walk.strides[d];
+      rest /= walk.index_dims[d];
+    }
+    out[i] = index < 0 ? (E)0 : in[from];
+  }
+}
+
+// out[t][s] = in[indices[t][0], indices[t][1], ...][s], rank numbers per index.
+__kernel void gather_nd(__global const E *in, __global const int *indices, __global E *out,
+                        const IndexWalk walk) {
+  const long end = LAST_OF(walk);
+  for (long i = FIRST_OF(walk); i < end; ++i) {
+    const long tuple = i / walk.slice;
+    long from = tuple / walk.batch_tuples * walk.batch_stride + i % walk.slice;
+    bool inside = true;
+    for (long d = 0; d < walk.rank; ++d) {
+      const long index = index_at(indices, tuple * walk.rank + d, walk.wide, walk.dims[d]);
+      inside = inside && index >= 0;
+      from += max(index, 0L) * walk.strides[d];
+    }
+    out[i] = inside ? in[from] : (E)0;
+  }
+}

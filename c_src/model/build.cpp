@@ -1,0 +1,284 @@
+#include "model/build.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "kernels/element.hpp"
+
+namespace dala::model {
+namespace {
+
+constexpr int64_t kLargestOnHost = int64_t{1}
+                                   << 22;  // elements of a result worked out while planning
+constexpr double kMostOnHost = 1 << 26;    // elements looked at for it
+constexpr double kWorthAGroup = 8192;      // elements looked at that outweigh a work-group
+
+Defines math_defines(ElementType type, bool fp64) {
+  const bool floats = is_float(type);
+  const bool negatives = floats || type == ElementType::i8 || type == ElementType::i16 ||
+                         type == ElementType::i32 || type == ElementType::i64;
+  const size_t bytes = floats ? 8 : file_bytes(type);
+  const char* own = compute_name(type);
+  const char* unsigned_one = floats       ? own
+                             : bytes == 1 ? "uchar"
+                             : bytes == 2 ? "ushort"
+                             : bytes == 4 ? "uint"
+                                          : "ulong";
+  const char* stored = type == ElementType::u64 ? "ulong" : cl_name(storage_of(type));
+  const char* real = fp64 ? "double" : "float";
+  return {{"S", stored},
+          {"T", own},
+          {"UT", unsigned_one},
+          {"T_FLOAT", floats ? "1" : "0"},
+          {"T_SIGNED", negatives ? "1" : "0"},
+          {"T_BITS", std::to_string(8 * bytes)},
+          {"ACC", floats      ? real
+                  : negatives ? "long"
+                              : "ulong"},
+          {"REAL", real}};
+}
+
+}  // namespace
+
+void allocate(Runtime& runtime, Place& place) {
+  place.storage = runtime.memory().allocate(place.bytes);
+  place.buffer = std::make_shared<Buffer>(
+      TensorType{DType::u8, {static_cast<int64_t>(place.bytes)}}, place.storage);
+}
+
+Tensor Build::constant(HostTensorPtr values) {
+  Tensor tensor;
+  tensor.type = values->type;
+  tensor.shape = values->shape;
+  tensor.known = std::const_pointer_cast<HostTensor>(std::move(values));
+  return tensor;
+}
+
+Tensor Build::fresh(ElementType type, Shape shape) {
+  Tensor tensor;
+  tensor.type = type;
+  tensor.shape = checked_type(storage_of(type), std::move(shape)).shape;
+  tensor.place = std::make_shared<Place>();
+  tensor.place->bytes = tensor.bytes();
+  // Nothing ever writes to an empty one, so nothing later would give it memory.
+  if (tensor.place->bytes == 0) allocate(engine_.runtime(), *tensor.place);
+  return tensor;
+}
+
+Tensor Build::result(const std::vector<Tensor>& inputs, ElementType type, const Shape& shape,
+                     double weight) {
+  const bool known = std::all_of(inputs.begin(), inputs.end(),
+                                 [](const Tensor& input) { return input.known != nullptr; });
+  const TensorType checked = checked_type(storage_of(type), shape);
+  const bool little = checked.count() <= kLargestOnHost &&
+                      static_cast<double>(checked.count()) * weight <= kMostOnHost;
+  if (!known || !little) return fresh(type, shape);
+  Tensor tensor;
+  tensor.type = type;
+  tensor.shape = shape;
+  tensor.known = std::make_shared<HostTensor>(type, shape);
+  return tensor;
+}
+
+Tensor Build::reshaped(const Tensor& tensor, const Shape& shape) {
+  if (tensor.shape == shape) return tensor;
+  Tensor result = tensor;
+  result.shape = checked_type(storage_of(tensor.type), shape).shape;
+  if (result.count() != tensor.count()) {
+    throw Error(Reason::shape_mismatch, text("expected a tensor that can have the shape ",
+                                             to_string(shape), ", got ", to_string(tensor.shape)));
+  }
+  if (tensor.known != nullptr) {
+    result.known = std::make_shared<HostTensor>(*tensor.known);
+    result.known->shape = shape;
+  }
+  return result;
+}
+
+const HostTensor& Build::values(const Tensor& tensor) {
+  if (tensor.known != nullptr) return *tensor.known;
+  if (!eager_) throw NeedsValues{};
+  flush();
+  auto values = std::make_shared<HostTensor>(tensor.type, tensor.shape);
+  if (!values->bytes.empty()) {
+    const std::vector<std::byte> bytes = engine_.runtime().read_now(tensor.place->buffer);
+    std::copy_n(bytes.begin(), values->bytes.size(), values->bytes.begin());
+  }
+  // Kept until the plan goes, since the caller only gets a reference.
+  read_back_.push_back(values);
+  return *values;
+}
+
+Tensor Build::kernel(const std::string& name, const std::vector<Tensor>& inputs, ElementType type,
+                     const Shape& shape, const Params& params) {
+  const auto descriptor = engine_.registry().find(name);
+  Tensor output = fresh(type, shape);
+  std::vector<TensorType> types;
+  for (const Tensor& input : inputs) types.push_back(input.storage());
+  const Call call = validate(*descriptor, std::move(types), output.storage(), params);
+  Launch launch = descriptor->plan(call, engine_.planner());
+  launch.name = name;
+  add_stage(std::move(launch), inputs, output);
+  return output;
+}
+
+void Build::copy(const Tensor& from, Tensor& to) {
+  if (to.known != nullptr) {
+    to.known->bytes = from.known->bytes;
+    return;
+  }
+  Launch launch;
+  launch.name = "copy_buffer";
+  if (to.bytes() > 0) launch.steps.push_back(CopyStep{input(0), output(), to.bytes()});
+  launch.work = 2.0 * static_cast<double>(to.bytes());
+  add_stage(std::move(launch), {from}, to);
+}
+
+void Build::fill(Tensor& to, const dala::Value& element) {
+  if (to.known != nullptr) {
+    std::vector<std::byte>& bytes = to.known->bytes;
+    for (size_t at = 0; at < bytes.size(); at += element.bytes.size()) {
+      std::copy(element.bytes.begin(), element.bytes.end(), bytes.begin() + static_cast<long>(at));
+    }
+    return;
+  }
+  Launch launch;
+  launch.name = "fill";
+  if (to.bytes() > 0) launch.steps.push_back(FillStep{output(), element, to.bytes()});
+  launch.work = static_cast<double>(to.bytes());
+  add_stage(std::move(launch), {}, to);
+}
+
+PlacePtr Build::place_of(const Tensor& tensor) {
+  if (tensor.place != nullptr) return tensor.place;
+  const auto shared = shared_.find(tensor.known);
+  BufferPtr& upload = shared != shared_.end() ? shared->second : own_[tensor.known];
+  if (upload == nullptr) {
+    upload = engine_.runtime().from_host(tensor.storage(), tensor.known->bytes.data(),
+                                         std::shared_ptr<void>(tensor.known));
+  }
+  auto place = std::make_shared<Place>();
+  place->bytes = tensor.bytes();
+  place->buffer = upload;
+  return place;
+}
+
+void Build::flush() {
+  Runtime& runtime = engine_.runtime();
+  std::vector<Stage> stages;
+  for (PlannedStage& planned : stages_) {
+    Stage stage;
+    stage.launch = planned.launch;
+    for (const PlacePtr& place : planned.inputs) stage.inputs.push_back(place->buffer);
+    if (planned.output->buffer == nullptr) allocate(runtime, *planned.output);
+    stage.output = planned.output->buffer;
+    stages.push_back(std::move(stage));
+  }
+  stages_.clear();
+  if (!stages.empty()) runtime.wait(runtime.scheduler().submit(stages, nullptr, nullptr));
+}
+
+Build::Spread Build::spread_of(const Tensor& output, int64_t count, double weight) const {
+  Spread spread;
+  if (output.known != nullptr) {
+    spread.chunk = count;
+    return spread;
+  }
+  const Planner& planner = engine_.planner();
+  if (!planner.cpu_class()) {
+    const size_t items = planner.group_items(64);
+    spread.range.local[0] = items;
+    spread.range.global[0] =
+        static_cast<size_t>(ceil_div(count, static_cast<int64_t>(items))) * items;
+    return spread;
+  }
+  const double wanted = static_cast<double>(count) * weight / kWorthAGroup;
+  const int64_t most = std::min(count, 4 * planner.busy_groups());
+  const int64_t groups = std::clamp(static_cast<int64_t>(std::min(wanted, 1e9)), int64_t{1}, most);
+  spread.chunk = ceil_div(count, groups);
+  spread.range.global[0] = static_cast<size_t>(ceil_div(count, spread.chunk));
+  return spread;
+}
+
+std::shared_ptr<Program> Build::program_of(const Family& family) {
+  Planner& planner = engine_.planner();
+  const auto with_layouts = [](const Defines& defines, std::vector<std::string> files) {
+    std::vector<Part> parts{{"model/layouts.cl", {}, lines(defines)}, {"model/walk.cl"}};
+    for (std::string& file : files) parts.push_back({std::move(file)});
+    return parts;
+  };
+  switch (family.kind) {
+    case Family::Kind::move:
+      return planner.program(text("model move ", family.bytes), [&] {
+        return with_layouts({{"E", unsigned_name(family.bytes)}}, {"model/move.cl"});
+      });
+    case Family::Kind::convert:
+      return planner.program("model convert", [&] {
+        return with_layouts({{"REAL", planner.fp64() ? "double" : "float"},
+                             {"HAS_DOUBLE", planner.fp64() ? "1" : "0"}},
+                            {"model/convert.cl"});
+      });
+    case Family::Kind::math:
+      break;
+  }
+  const ElementType type = computed_as(family.type);
+  if (type == ElementType::f64 && !planner.fp64()) {
+    throw Error(Reason::unsupported, text("f64 needs a device with double precision; ",
+                                          planner.device().info().name, " has none"));
+  }
+  if (family.fixed_op >= 0) {
+    return planner.program(text("model operation ", family.fixed_op, " ", to_string(type)), [&] {
+      Defines defines = math_defines(type, planner.fp64());
+      defines.emplace_back("FIXED_OP", std::to_string(family.fixed_op));
+      return with_layouts(defines, {"model/scalar.cl", "model/elementwise.cl"});
+    });
+  }
+  return planner.program(text("model math ", to_string(type)), [&] {
+    return with_layouts(math_defines(type, planner.fp64()),
+                        {"model/scalar.cl", "model/elementwise.cl", "model/math.cl",
+                         "model/windows.cl", "model/sample.cl"});
+  });
+}
+
+void Build::run_spread(const Family& family, const std::string& entry,
+                       const std::vector<Tensor>& inputs, Tensor& output,
+                       const std::vector<dala::Value>& arguments, const Spread& spread,
+                       double weight) {
+  if (output.known != nullptr) {
+    std::vector<HostArgument> given;
+    for (const Tensor& input : inputs) given.emplace_back(input.known->bytes.data());
+    given.emplace_back(output.known->bytes.data());
+    for (const dala::Value& argument : arguments) given.emplace_back(argument);
+    run_on_host(family, entry, given);
+    return;
+  }
+  KernelStep step{program_of(family), entry, {}, spread.range};
+  Launch launch;
+  launch.name = entry;
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    step.arguments.push_back(input(static_cast<int>(i)));
+    launch.work += static_cast<double>(inputs[i].bytes());
+  }
+  step.arguments.push_back(dala::output());
+  for (const dala::Value& argument : arguments) step.arguments.push_back(argument);
+  launch.steps.push_back(std::move(step));
+  launch.work += static_cast<double>(output.count()) * weight;
+  add_stage(std::move(launch), inputs, output);
+}
+
+void Build::add_stage(Launch launch, const std::vector<Tensor>& inputs, const Tensor& output) {
+  if (launch.steps.empty()) return;
+  PlannedStage stage;
+  for (const Tensor& input : inputs) {
+    launch.bytes += static_cast<double>(input.bytes());
+    stage.inputs.push_back(place_of(input));
+  }
+  launch.bytes += static_cast<double>(output.bytes());
+  stage.output = output.place;
+  stage.layer = layer_;
+  stage.launch = std::make_shared<const Launch>(std::move(launch));
+  stages_.push_back(std::move(stage));
+}
+
+}  // namespace dala::model

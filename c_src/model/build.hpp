@@ -1,0 +1,102 @@
+// The planning of a graph: operators are asked one after the other what they compute, and answer
+// by calling what is here. What depends only on constants is computed at once, on the host; the
+// rest becomes stages for the device.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "kernels/engine.hpp"
+#include "model/host_kernels.hpp"
+#include "model/layouts.hpp"
+#include "model/tensor.hpp"
+
+namespace dala::model {
+
+// Thrown when a shape depends on values that are known only while the graph runs.
+struct NeedsValues {};
+
+// Constants and where they are on the device, once they are. Those of the graph are shared by all
+// plans of a model.
+using Uploads = std::map<HostTensorPtr, BufferPtr>;
+
+class Build {
+ public:
+  // `eager`: values that are asked for are computed and read back, so the plan is good for once.
+  // `shared` has an entry for every constant of the graph.
+  Build(Engine& engine, Uploads& shared, bool eager)
+      : engine_(engine), shared_(shared), eager_(eager) {}
+
+  Engine& engine() { return engine_; }
+  std::vector<PlannedStage>& stages() { return stages_; }
+  void set_layer(std::string layer) { layer_ = std::move(layer); }
+
+  // Tensors: with these values; in new memory on the device.
+  Tensor constant(HostTensorPtr values);
+  Tensor fresh(ElementType type, Shape shape);
+  // A result of these inputs: on the host when all of them are known and it is little work, with
+  // `weight` elements looked at for each.
+  Tensor result(const std::vector<Tensor>& inputs, ElementType type, const Shape& shape,
+                double weight = 1);
+  // The same elements under another shape; nothing moves. Throws `shape_mismatch` unless it has as
+  // many.
+  static Tensor reshaped(const Tensor& tensor, const Shape& shape);
+
+  // The values of a tensor, now. Throws NeedsValues when they are not known before the graph runs.
+  const HostTensor& values(const Tensor& tensor);
+  std::vector<int64_t> integers(const Tensor& tensor) { return values(tensor).integers(); }
+
+  // Runs a kernel of this folder: inputs, the output, scalars, the layout. `weight` is how much
+  // work a result is, in elements looked at.
+  template <typename Layout>
+  void run(const Family& family, const std::string& entry, const std::vector<Tensor>& inputs,
+           Tensor& output, std::vector<dala::Value> scalars, Layout layout, double weight = 1) {
+    if (layout.count == 0) return;
+    Spread spread = spread_of(output, layout.count, weight);
+    layout.chunk = spread.chunk;
+    scalars.push_back(value(layout));
+    run_spread(family, entry, inputs, output, scalars, spread, weight);
+  }
+
+  // Runs a kernel of the registry.
+  Tensor kernel(const std::string& name, const std::vector<Tensor>& inputs, ElementType type,
+                const Shape& shape, const Params& params);
+
+  // Copies all bytes of a tensor into a result of the same size.
+  void copy(const Tensor& from, Tensor& to);
+  // Every element is the one of these bytes, of the storage type.
+  void fill(Tensor& to, const dala::Value& element);
+
+  // The memory of a tensor on the device; values that are only known go there.
+  PlacePtr place_of(const Tensor& tensor);
+
+  // Runs what is planned so far and waits for it. Only when eager.
+  void flush();
+
+ private:
+  struct Spread {
+    int64_t chunk = 1;
+    Range range;
+  };
+  Spread spread_of(const Tensor& output, int64_t count, double weight) const;
+  void run_spread(const Family& family, const std::string& entry, const std::vector<Tensor>& inputs,
+                  Tensor& output, const std::vector<dala::Value>& arguments, const Spread& spread,
+                  double weight);
+  std::shared_ptr<Program> program_of(const Family& family);
+  void add_stage(Launch launch, const std::vector<Tensor>& inputs, const Tensor& output);
+
+  Engine& engine_;
+  Uploads& shared_;
+  Uploads own_;
+  const bool eager_;
+  std::string layer_;
+  std::vector<PlannedStage> stages_;
+  std::vector<HostTensorPtr> read_back_;
+};
+
+// Gives a place memory of its own.
+void allocate(Runtime& runtime, Place& place);
+
+}  // namespace dala::model

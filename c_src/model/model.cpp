@@ -1,0 +1,366 @@
+#include "model/model.hpp"
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <set>
+#include <utility>
+
+#include "model/onnx/import.hpp"
+#include "model/ops/table.hpp"
+#include "model/optimize.hpp"
+
+namespace dala::model {
+namespace {
+
+constexpr size_t kMostPlans = 8;
+
+std::string shape_text(const std::vector<Dimension>& shape) {
+  std::vector<std::string> parts;
+  for (const Dimension& dimension : shape) {
+    parts.push_back(dimension.size           ? std::to_string(*dimension.size)
+                    : dimension.name.empty() ? "_"
+                                             : dimension.name);
+  }
+  return "{" + join(parts, ", ") + "}";
+}
+
+// A problem with a file, rather than with a call, whatever it was called where it was found.
+[[noreturn]] void rethrow_as_invalid(const Error& problem) {
+  switch (problem.reason) {
+    case Reason::shape_mismatch:
+    case Reason::dtype_mismatch:
+    case Reason::invalid_param:
+    case Reason::arity_mismatch:
+      throw Error(Reason::invalid_model, problem.message, problem.details);
+    default:
+      throw problem;
+  }
+}
+
+// All operators that are missing, with their nodes, in one message.
+void check_operators(const Graph& graph) {
+  std::map<std::string, std::vector<std::string>> missing;
+  for (const Node& node : graph.nodes) {
+    const bool known = node.domain.empty() && find_operator(node.op) != nullptr;
+    if (known && node.unreadable.empty()) continue;
+    std::string what = operator_name(node);
+    if (known) what += text(" with ", node.unreadable);
+    missing[what].push_back(node.name.empty() ? "a node without a name" : node.name);
+  }
+  if (missing.empty()) return;
+  constexpr size_t kShown = 5;
+  std::vector<std::string> parts;
+  std::vector<std::string> names;
+  for (auto& [what, nodes] : missing) {
+    names.push_back(what);
+    const size_t all = nodes.size();
+    if (all > kShown) {
+      nodes.resize(kShown);
+      nodes.push_back(text(all - kShown, " more"));
+    }
+    parts.push_back(text(what, " (", join(nodes, ", "), ")"));
+  }
+  throw Error(Reason::unsupported_op,
+              text("the model uses ", missing.size() == 1 ? "an operator" : "operators",
+                   " that are not supported: ", join(parts, "; ")),
+              {{"operators", join(names, ", ")}});
+}
+
+}  // namespace
+
+Model::Model(Engine& engine, Graph graph) : engine_(engine), graph_(std::move(graph)) {
+  for (const auto& [id, tensor] : graph_.constants) {
+    uploads_[tensor] = nullptr;
+    parameters_ += tensor->count();
+    weight_bytes_ += tensor->bytes.size();
+  }
+}
+
+std::shared_ptr<Model> Model::load(Engine& engine, onnx::Bytes file, const std::string& folder) {
+  return from_graph(engine, onnx::import(file, folder));
+}
+
+std::shared_ptr<Model> Model::from_graph(Engine& engine, Graph graph) {
+  std::shared_ptr<Model> model;
+  try {
+    check_operators(graph);
+    model.reset(new Model(engine, optimized(std::move(graph))));
+    if (const auto shapes = model->fixed_shapes()) model->plan_for(*shapes);
+  } catch (const Error& problem) {
+    rethrow_as_invalid(problem);
+  }
+  return model;
+}
+
+std::shared_ptr<Model> Model::load_file(Engine& engine, const std::string& path) {
+  std::ifstream file(path, std::ios::binary | std::ios::ate);
+  if (!file) throw Error(Reason::model_not_found, text("no file can be read at ", path));
+  const std::streamoff size = file.tellg();
+  std::vector<std::byte> bytes(static_cast<size_t>(std::max<std::streamoff>(0, size)));
+  file.seekg(0);
+  file.read(reinterpret_cast<char*>(bytes.data()), size);
+  if (!file) throw Error(Reason::model_not_found, text(path, " cannot be read"));
+  const std::string folder = std::filesystem::path(path).parent_path().string();
+  return load(engine, bytes, folder.empty() ? "." : folder);
+}
+
+Model::Info Model::info() {
+  const std::lock_guard lock(mutex_);
+  Info info;
+  info.opset = graph_.opset;
+  info.producer = graph_.producer;
+  info.nodes = graph_.nodes.size();
+  info.parameters = parameters_;
+  info.weight_bytes = weight_bytes_;
+  for (const auto& [shapes, cached] : plans_) info.working_bytes += cached.plan->bytes();
+  return info;
+}
+
+std::optional<std::vector<Shape>> Model::fixed_shapes() const {
+  std::vector<Shape> shapes;
+  for (const Port& port : graph_.inputs) {
+    if (!port.shape) return std::nullopt;
+    Shape shape;
+    for (const Dimension& dimension : *port.shape) {
+      if (!dimension.size) return std::nullopt;
+      shape.push_back(*dimension.size);
+    }
+    shapes.push_back(std::move(shape));
+  }
+  return shapes;
+}
+
+// The shapes of inputs that fit the model.
+std::vector<Shape> Model::shapes_of(const std::vector<BufferPtr>& inputs) const {
+  if (inputs.size() != graph_.inputs.size()) {
+    throw Error(Reason::arity_mismatch,
+                text("the model takes ", graph_.inputs.size(),
+                     graph_.inputs.size() == 1 ? " input" : " inputs", ", got ", inputs.size()));
+  }
+  std::vector<Shape> shapes;
+  std::map<std::string, int64_t> named;
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    const Port& port = graph_.inputs[i];
+    const TensorType& type = inputs[i]->type();
+    shapes.push_back(type.shape);
+    if (type.dtype != storage_of(port.type)) {
+      throw Error(Reason::dtype_mismatch,
+                  text("input \"", port.name, "\" is ", to_string(type.dtype), ", the model takes ",
+                       to_string(storage_of(port.type))));
+    }
+    if (!port.shape) continue;
+    bool fits = type.shape.size() == port.shape->size();
+    for (size_t d = 0; fits && d < type.shape.size(); ++d) {
+      const Dimension& dimension = (*port.shape)[d];
+      if (dimension.size) {
+        fits = type.shape[d] == *dimension.size;
+      } else if (!dimension.name.empty()) {
+        fits = named.emplace(dimension.name, type.shape[d]).first->second == type.shape[d];
+      }
+    }
+    if (fits) continue;
+    throw Error(Reason::shape_mismatch,
+                text("input \"", port.name, "\" has shape ", to_string(type.shape),
+                     ", the model takes ", shape_text(*port.shape)));
+  }
+  return shapes;
+}
+
+// Asks every operator in turn. The tensors that come back are those of the outputs.
+std::vector<Tensor> Model::walk(Build& build, const std::vector<Tensor>& inputs) const {
+  std::vector<std::optional<Tensor>> tensors(graph_.names.size());
+  for (const auto& [id, values] : graph_.constants) {
+    tensors[static_cast<size_t>(id)] = build.constant(values);
+  }
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    tensors[static_cast<size_t>(graph_.inputs[i].tensor)] = inputs[i];
+  }
+  std::vector<size_t> uses(graph_.names.size(), 0);
+  for (const Node& node : graph_.nodes) {
+    for (TensorId id : node.inputs) {
+      if (id != kNone) ++uses[static_cast<size_t>(id)];
+    }
+  }
+  for (const Port& port : graph_.outputs) ++uses[static_cast<size_t>(port.tensor)];
+
+  for (const Node& node : graph_.nodes) {
+    OpCall call{build, node, graph_.opset, {}, {}};
+    for (TensorId id : node.inputs) {
+      call.inputs.push_back(id == kNone ? std::nullopt : tensors[static_cast<size_t>(id)]);
+    }
+    build.set_layer(describe(node));
+    try {
+      find_operator(node.op)->build(call);
+      for (size_t i = 0; i < node.outputs.size(); ++i) {
+        const TensorId id = node.outputs[i];
+        if (id == kNone || uses[static_cast<size_t>(id)] == 0) continue;
+        if (i >= call.outputs.size() || !call.outputs[i]) {
+          throw Error(Reason::unsupported_op, text("there is no output ", i));
+        }
+        tensors[static_cast<size_t>(id)] = std::move(call.outputs[i]);
+      }
+    } catch (const Error& problem) {
+      throw Error(problem.reason, text(describe(node), ": ", problem.message), problem.details);
+    }
+    // What nobody needs any more goes, so that a run step by step gives its memory back.
+    for (TensorId id : node.inputs) {
+      if (id != kNone && --uses[static_cast<size_t>(id)] == 0) {
+        tensors[static_cast<size_t>(id)].reset();
+      }
+    }
+  }
+
+  // Outputs get memory of their own: a constant, an input and what is an output already do not
+  // have it.
+  std::set<const Place*> taken;
+  for (const PlannedStage& stage : build.stages()) {
+    for (const PlacePtr& place : stage.inputs) {
+      if (place->input >= 0) taken.insert(place.get());
+    }
+  }
+  std::vector<Tensor> outputs;
+  build.set_layer("outputs");
+  for (const Port& port : graph_.outputs) {
+    const Tensor& tensor = *tensors[static_cast<size_t>(port.tensor)];
+    const bool own = tensor.place != nullptr && tensor.place->input < 0 &&
+                     tensor.known == nullptr && taken.insert(tensor.place.get()).second;
+    if (own) {
+      outputs.push_back(tensor);
+      continue;
+    }
+    Tensor copy = build.fresh(tensor.type, tensor.shape);
+    build.copy(tensor, copy);
+    outputs.push_back(copy);
+  }
+  return outputs;
+}
+
+std::shared_ptr<Plan> Model::make_plan(const std::vector<Shape>& shapes) {
+  std::vector<Tensor> inputs;
+  for (size_t i = 0; i < shapes.size(); ++i) {
+    Tensor input;
+    input.type = graph_.inputs[i].type;
+    input.shape = checked_type(storage_of(input.type), shapes[i]).shape;
+    input.place = std::make_shared<Place>();
+    input.place->bytes = input.bytes();
+    input.place->input = static_cast<int>(i);
+    inputs.push_back(std::move(input));
+  }
+  Build build(engine_, uploads_, false);
+  std::vector<Tensor> outputs = walk(build, inputs);
+  return std::make_shared<Plan>(engine_.runtime(), std::move(build.stages()), std::move(outputs));
+}
+
+// Null: shapes depend on values, so there is no plan.
+std::shared_ptr<Plan> Model::plan_for(const std::vector<Shape>& shapes) {
+  const std::lock_guard lock(mutex_);
+  if (freed_) throw Error(Reason::freed, "the model has been freed");
+  if (eager_) return nullptr;
+  const auto found = plans_.find(shapes);
+  if (found != plans_.end()) {
+    found->second.used = ++uses_;
+    return found->second.plan;
+  }
+  try {
+    std::shared_ptr<Plan> plan = make_plan(shapes);
+    if (plans_.size() >= kMostPlans) {
+      plans_.erase(std::min_element(plans_.begin(), plans_.end(), [](const auto& a, const auto& b) {
+        return a.second.used < b.second.used;
+      }));
+    }
+    plans_[shapes] = {plan, ++uses_};
+    return plan;
+  } catch (const NeedsValues&) {
+    eager_ = true;
+    return nullptr;
+  }
+}
+
+std::vector<BufferPtr> Model::run_eagerly(const std::vector<BufferPtr>& buffers) {
+  const std::lock_guard lock(mutex_);
+  if (freed_) throw Error(Reason::freed, "the model has been freed");
+  std::vector<Tensor> inputs;
+  for (size_t i = 0; i < buffers.size(); ++i) {
+    Tensor input;
+    input.type = graph_.inputs[i].type;
+    input.shape = buffers[i]->type().shape;
+    input.place = std::make_shared<Place>();
+    input.place->bytes = input.bytes();
+    input.place->input = static_cast<int>(i);
+    input.place->buffer = buffers[i];
+    inputs.push_back(std::move(input));
+  }
+  Build build(engine_, uploads_, true);
+  const std::vector<Tensor> tensors = walk(build, inputs);
+  build.flush();
+  std::vector<BufferPtr> outputs;
+  for (const Tensor& tensor : tensors) {
+    Place& place = *tensor.place;
+    if (place.storage == nullptr) allocate(engine_.runtime(), place);  // empty ones
+    outputs.push_back(std::make_shared<Buffer>(tensor.storage(), place.storage));
+  }
+  return outputs;
+}
+
+void Model::predict(const std::vector<BufferPtr>& inputs, std::shared_ptr<Client> client,
+                    const Done& done) {
+  const std::shared_ptr<Plan> plan = plan_for(shapes_of(inputs));
+  if (plan == nullptr) {
+    done(run_eagerly(inputs), nullptr);
+    return;
+  }
+  Plan::Bound bound = plan->bind(engine_.runtime(), inputs);
+  engine_.runtime().scheduler().submit(
+      bound.stages, std::move(client),
+      [done, outputs = bound.outputs](CommandId, const Error* error) { done(outputs, error); });
+}
+
+std::vector<BufferPtr> Model::predict_now(const std::vector<BufferPtr>& inputs) {
+  const std::shared_ptr<Plan> plan = plan_for(shapes_of(inputs));
+  if (plan == nullptr) return run_eagerly(inputs);
+  Runtime& runtime = engine_.runtime();
+  Plan::Bound bound = plan->bind(runtime, inputs);
+  runtime.wait(runtime.scheduler().submit(bound.stages, nullptr, nullptr));
+  return std::move(bound.outputs);
+}
+
+Model::Profiled Model::profile(const std::vector<BufferPtr>& inputs) {
+  const std::shared_ptr<Plan> plan = plan_for(shapes_of(inputs));
+  if (plan == nullptr) {
+    throw Error(Reason::unsupported,
+                "a model whose shapes depend on values runs step by step and has no profile");
+  }
+  Runtime& runtime = engine_.runtime();
+  Plan::Bound bound = plan->bind(runtime, inputs);
+  // A profile counts by the name of the launch; so each of these gets one of its own.
+  for (size_t i = 0; i < bound.stages.size(); ++i) {
+    auto renamed = std::make_shared<Launch>(*bound.stages[i].launch);
+    renamed->name = std::to_string(i);
+    bound.stages[i].launch = std::move(renamed);
+  }
+  const auto watcher = std::make_shared<Profile>();
+  runtime.wait(runtime.scheduler().submit(bound.stages, nullptr, nullptr, watcher));
+  const auto kernels = watcher->kernels();
+
+  Profiled result{std::move(bound.outputs), {}};
+  for (size_t i = 0; i < plan->stages().size(); ++i) {
+    const std::string& layer = plan->stages()[i].layer;
+    if (result.layers.empty() || result.layers.back().layer != layer) {
+      result.layers.push_back({layer, 0});
+    }
+    const auto found = kernels.find(std::to_string(i));
+    if (found != kernels.end()) result.layers.back().nanoseconds += found->second.device_ns;
+  }
+  return result;
+}
+
+void Model::free() {
+  const std::lock_guard lock(mutex_);
+  freed_ = true;
+  plans_.clear();
+  uploads_.clear();
+  graph_.constants.clear();
+}
+
+}  // namespace dala::model

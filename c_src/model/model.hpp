@@ -1,0 +1,94 @@
+// A loaded model: its graph, its weights on the device, and the plans made so far, one for each
+// set of input shapes. Safe from many threads; predictions of one model share the memory between
+// their layers, so the scheduler runs them one after the other.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "kernels/engine.hpp"
+#include "model/build.hpp"
+#include "model/graph.hpp"
+#include "model/onnx/wire.hpp"
+#include "model/plan.hpp"
+
+namespace dala::model {
+
+class Model {
+ public:
+  // Reads, checks and optimizes; plans at once when the input shapes are fixed. Takes a while: for
+  // worker threads only. Throws `invalid_model`, or `unsupported_op` naming everything that is
+  // not supported. `folder` is where external data may lie.
+  static std::shared_ptr<Model> load(Engine& engine, onnx::Bytes file, const std::string& folder);
+  static std::shared_ptr<Model> load_file(Engine& engine, const std::string& path);
+  static std::shared_ptr<Model> from_graph(Engine& engine, Graph graph);
+
+  const std::vector<Port>& inputs() const { return graph_.inputs; }
+  const std::vector<Port>& outputs() const { return graph_.outputs; }
+
+  struct Info {
+    int64_t opset = 0;
+    std::string producer;
+    size_t nodes = 0;
+    int64_t parameters = 0;
+    size_t weight_bytes = 0;
+    size_t working_bytes = 0;  // of all plans made so far
+  };
+  Info info();
+
+  // Submits a prediction, with inputs in the order of `inputs()`. Throws before anything runs when
+  // they do not fit. `done` is told once, from any thread, with outputs in the order of
+  // `outputs()`; `error` is null on success. Models whose shapes depend on values run step by
+  // step, and are done when this returns. For worker threads.
+  using Done = std::function<void(const std::vector<BufferPtr>& outputs, const Error* error)>;
+  void predict(const std::vector<BufferPtr>& inputs, std::shared_ptr<Client> client,
+               const Done& done);
+  // The same to its end; throws its error.
+  std::vector<BufferPtr> predict_now(const std::vector<BufferPtr>& inputs);
+
+  // The same, with the time on the device of every layer, in order. Throws `unsupported` for models
+  // that run step by step.
+  struct LayerTime {
+    std::string layer;
+    double nanoseconds = 0;
+  };
+  struct Profiled {
+    std::vector<BufferPtr> outputs;
+    std::vector<LayerTime> layers;
+  };
+  Profiled profile(const std::vector<BufferPtr>& inputs);
+
+  // Gives the memory back; later predictions throw `freed`.
+  void free();
+
+ private:
+  Model(Engine& engine, Graph graph);
+
+  std::vector<Shape> shapes_of(const std::vector<BufferPtr>& inputs) const;
+  std::vector<Tensor> walk(Build& build, const std::vector<Tensor>& inputs) const;
+  std::shared_ptr<Plan> plan_for(const std::vector<Shape>& shapes);
+  std::shared_ptr<Plan> make_plan(const std::vector<Shape>& shapes);
+  std::vector<BufferPtr> run_eagerly(const std::vector<BufferPtr>& inputs);
+  std::optional<std::vector<Shape>> fixed_shapes() const;
+
+  Engine& engine_;
+  Graph graph_;  // its constants go when the model is freed
+  size_t weight_bytes_ = 0;
+  int64_t parameters_ = 0;
+
+  std::mutex mutex_;
+  bool freed_ = false;
+  bool eager_ = false;  // shapes depend on values
+  Uploads uploads_;
+  struct Cached {
+    std::shared_ptr<Plan> plan;
+    uint64_t used = 0;
+  };
+  std::map<std::vector<Shape>, Cached> plans_;
+  uint64_t uses_ = 0;
+};
+
+}  // namespace dala::model

@@ -1,0 +1,264 @@
+#include "model/onnx/tensor.hpp"
+
+#include <filesystem>
+#include <fstream>
+#include <optional>
+#include <utility>
+
+#include "runtime/error.hpp"
+
+namespace dala::model::onnx {
+namespace {
+
+// A TensorProto with its data where the file has it.
+struct Proto {
+  std::string name;
+  Shape dims;
+  int64_t type = 0;
+  std::optional<Bytes> raw;
+  std::vector<float> floats;
+  std::vector<double> doubles;
+  std::vector<int64_t> integers;  // of the int32, int64 and uint64 lists
+  bool external = false;
+  std::string location;
+  int64_t offset = 0;
+  std::optional<int64_t> length;
+};
+
+[[noreturn]] void reject(const std::string& name, const std::string& problem) {
+  throw Error(Reason::invalid_model, text("tensor \"", name, "\": ", problem));
+}
+
+int64_t parse_number(const std::string& name, std::string_view digits) {
+  int64_t value = 0;
+  for (char digit : digits) {
+    if (digit < '0' || digit > '9' || value > (int64_t{1} << 58)) {
+      reject(name, text("external data has a place of \"", digits, "\""));
+    }
+    value = 10 * value + (digit - '0');
+  }
+  return value;
+}
+
+void read_external(Bytes entry, Proto& proto) {
+  Message message(entry, "an external data entry");
+  std::string_view key;
+  std::string_view value;
+  for (Field field; message.next(field);) {
+    if (field.number == 1) key = field.text();
+    if (field.number == 2) value = field.text();
+  }
+  if (key == "location") proto.location = value;
+  if (key == "offset") proto.offset = parse_number(proto.name, value);
+  if (key == "length") proto.length = parse_number(proto.name, value);
+}
+
+Proto read_proto(Bytes bytes) {
+  Proto proto;
+  Message message(bytes, "a tensor");
+  for (Field field; message.next(field);) {
+    switch (field.number) {
+      case 1:
+        append_integers(field, proto.dims);
+        break;
+      case 2:
+        proto.type = field.integer();
+        break;
+      case 4:
+        append_floats(field, proto.floats);
+        break;
+      case 5:
+      case 7:
+      case 11:
+        append_integers(field, proto.integers);
+        break;
+      case 8:
+        proto.name = field.text();
+        break;
+      case 9:
+        proto.raw = field.content();
+        break;
+      case 10:
+        append_doubles(field, proto.doubles);
+        break;
+      case 13:
+        read_external(field.content(), proto);
+        break;
+      case 14:
+        proto.external = field.integer() == 1;
+        break;
+      default:
+        break;
+    }
+  }
+  return proto;
+}
+
+// The bytes of a file below the folder, and nothing else: a model must not be able to name others.
+std::vector<std::byte> external_bytes(const Proto& proto, const std::string& folder,
+                                      size_t expected) {
+  namespace fs = std::filesystem;
+  if (folder.empty()) {
+    reject(proto.name, "has its data in another file, so the model has to be loaded from a path");
+  }
+  std::error_code failure;
+  const fs::path root = fs::canonical(folder, failure);
+  if (failure) reject(proto.name, text("the model's folder cannot be read: ", failure.message()));
+  const fs::path path = fs::weakly_canonical(root / fs::path(proto.location), failure);
+  const fs::path inside = path.lexically_relative(root);
+  if (failure || proto.location.empty() || inside.empty() || *inside.begin() == "..") {
+    reject(proto.name,
+           text("external data \"", proto.location, "\" is not inside the model's folder"));
+  }
+  if (!fs::is_regular_file(path, failure)) {
+    reject(proto.name, text("external data \"", proto.location, "\" is not there"));
+  }
+  const auto size = static_cast<int64_t>(fs::file_size(path, failure));
+  const auto length = static_cast<int64_t>(expected);
+  if (proto.length && *proto.length != length) {
+    reject(proto.name,
+           text("its shape needs ", length, " bytes, the external data has ", *proto.length));
+  }
+  if (failure || proto.offset > size || length > size - proto.offset) {
+    reject(proto.name, text("external data \"", proto.location, "\" is too short"));
+  }
+  std::vector<std::byte> bytes(expected);
+  std::ifstream file(path, std::ios::binary);
+  file.seekg(proto.offset);
+  file.read(reinterpret_cast<char*>(bytes.data()), length);
+  if (!file) reject(proto.name, text("external data \"", proto.location, "\" cannot be read"));
+  return bytes;
+}
+
+template <typename T>
+T load(const std::byte* from) {
+  T value;
+  std::memcpy(&value, from, sizeof(T));
+  return value;
+}
+
+// From the layout of files to that of buffers.
+void convert_raw(const std::byte* from, HostTensor& tensor) {
+  const auto count = static_cast<size_t>(tensor.count());
+  const auto widen = [&]<typename To, typename Convert>(To* to, Convert convert) {
+    const size_t step = file_bytes(tensor.type);
+    for (size_t i = 0; i < count; ++i) to[i] = convert(from + i * step);
+  };
+  switch (tensor.type) {
+    case ElementType::f16:
+      widen(tensor.data<float>(), [](auto* at) { return from_half(load<uint16_t>(at)); });
+      break;
+    case ElementType::bf16:
+      widen(tensor.data<float>(), [](auto* at) { return from_brain_float(load<uint16_t>(at)); });
+      break;
+    case ElementType::i8:
+      widen(tensor.data<int32_t>(), [](auto* at) { return load<int8_t>(at); });
+      break;
+    case ElementType::i16:
+      widen(tensor.data<int32_t>(), [](auto* at) { return load<int16_t>(at); });
+      break;
+    case ElementType::u16:
+      widen(tensor.data<uint32_t>(), [](auto* at) { return load<uint16_t>(at); });
+      break;
+    case ElementType::boolean:
+      widen(tensor.data<uint8_t>(),
+            [](auto* at) { return static_cast<uint8_t>(load<uint8_t>(at) != 0 ? 1 : 0); });
+      break;
+    default:
+      if (count > 0) std::memcpy(tensor.bytes.data(), from, tensor.bytes.size());
+  }
+}
+
+void convert_integer(int64_t value, size_t index, HostTensor& tensor) {
+  switch (tensor.type) {
+    case ElementType::f16:
+      tensor.data<float>()[index] = from_half(static_cast<uint16_t>(value));
+      break;
+    case ElementType::bf16:
+      tensor.data<float>()[index] = from_brain_float(static_cast<uint16_t>(value));
+      break;
+    case ElementType::i8:
+      tensor.data<int32_t>()[index] = static_cast<int8_t>(value);
+      break;
+    case ElementType::i16:
+      tensor.data<int32_t>()[index] = static_cast<int16_t>(value);
+      break;
+    case ElementType::i32:
+      tensor.data<int32_t>()[index] = static_cast<int32_t>(value);
+      break;
+    case ElementType::u16:
+      tensor.data<uint32_t>()[index] = static_cast<uint16_t>(value);
+      break;
+    case ElementType::u32:
+      tensor.data<uint32_t>()[index] = static_cast<uint32_t>(value);
+      break;
+    case ElementType::boolean:
+      tensor.data<uint8_t>()[index] = value != 0 ? 1 : 0;
+      break;
+    case ElementType::u8:
+      tensor.data<uint8_t>()[index] = static_cast<uint8_t>(value);
+      break;
+    default:
+      tensor.data<int64_t>()[index] = value;
+  }
+}
+
+// How many elements the typed list of this type has.
+size_t listed(const Proto& proto, ElementType type) {
+  if (type == ElementType::f32) return proto.floats.size();
+  if (type == ElementType::f64) return proto.doubles.size();
+  return proto.integers.size();
+}
+
+void convert_lists(const Proto& proto, HostTensor& tensor) {
+  if (tensor.bytes.empty()) return;
+  if (tensor.type == ElementType::f32) {
+    std::memcpy(tensor.bytes.data(), proto.floats.data(), tensor.bytes.size());
+  } else if (tensor.type == ElementType::f64) {
+    std::memcpy(tensor.bytes.data(), proto.doubles.data(), tensor.bytes.size());
+  } else {
+    for (size_t i = 0; i < proto.integers.size(); ++i) {
+      convert_integer(proto.integers[i], i, tensor);
+    }
+  }
+}
+
+}  // namespace
+
+NamedTensor read_tensor(Bytes message, const std::string& folder) {
+  const Proto proto = read_proto(message);
+  const ElementType type = element_type(proto.type);
+  int64_t count = 0;
+  try {
+    count = checked_type(DType::s64, proto.dims).count();
+  } catch (const Error& problem) {
+    reject(proto.name, problem.message);
+  }
+  const size_t expected = static_cast<size_t>(count) * file_bytes(type);
+  const auto need = [&](size_t given) {
+    if (given == expected) return;
+    reject(proto.name, text("its shape ", to_string(proto.dims), " of ", to_string(type), " needs ",
+                            expected, " bytes, the file has ", given));
+  };
+
+  if (proto.external) {
+    const std::vector<std::byte> bytes = external_bytes(proto, folder, expected);
+    auto tensor = std::make_shared<HostTensor>(type, proto.dims);
+    convert_raw(bytes.data(), *tensor);
+    return {proto.name, std::move(tensor)};
+  }
+  if (proto.raw) {
+    need(proto.raw->size());
+  } else {
+    need(listed(proto, type) * file_bytes(type));
+  }
+  auto tensor = std::make_shared<HostTensor>(type, proto.dims);
+  if (proto.raw) {
+    convert_raw(proto.raw->data(), *tensor);
+  } else {
+    convert_lists(proto, *tensor);
+  }
+  return {proto.name, std::move(tensor)};
+}
+
+}  // namespace dala::model::onnx

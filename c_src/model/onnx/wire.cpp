@@ -1,0 +1,138 @@
+#include "model/onnx/wire.hpp"
+
+#include <cstring>
+
+#include "runtime/error.hpp"
+
+namespace dala::model::onnx {
+namespace {
+
+[[noreturn]] void reject(const std::string& problem) {
+  throw Error(Reason::invalid_model, problem);
+}
+
+template <typename T>
+T load(const std::byte* from) {
+  T value;
+  std::memcpy(&value, from, sizeof(T));
+  return value;
+}
+
+template <typename T>
+void append_fixed(const Field& field, Field::Kind single, std::vector<T>& numbers) {
+  if (field.kind == single) {
+    T value;
+    std::memcpy(&value, &field.bits, sizeof(T));
+    numbers.push_back(value);
+    return;
+  }
+  const Bytes packed = field.content();
+  if (packed.size() % sizeof(T) != 0) reject("a list of numbers ends in the middle of one");
+  for (size_t at = 0; at < packed.size(); at += sizeof(T)) {
+    numbers.push_back(load<T>(packed.data() + at));
+  }
+}
+
+}  // namespace
+
+int64_t Field::integer() const {
+  if (kind == Kind::bytes) reject(dala::text("field ", number, " should be a number"));
+  return static_cast<int64_t>(bits);
+}
+
+float Field::real() const {
+  if (kind != Kind::fixed32) reject(dala::text("field ", number, " should be a float"));
+  float value = 0;
+  std::memcpy(&value, &bits, sizeof(value));
+  return value;
+}
+
+Bytes Field::content() const {
+  if (kind != Kind::bytes) reject(dala::text("field ", number, " should hold bytes"));
+  return bytes;
+}
+
+std::string_view Field::text() const {
+  const Bytes given = content();
+  return {reinterpret_cast<const char*>(given.data()), given.size()};
+}
+
+bool Message::next(Field& field) {
+  if (rest_.empty()) return false;
+  const uint64_t key = varint();
+  field.number = static_cast<uint32_t>(key >> 3);
+  field.bits = 0;
+  field.bytes = {};
+  if (field.number == 0 || key >> 32 != 0) reject(text(what_, " has a field without a number"));
+  switch (key & 7) {
+    case 0:
+      field.kind = Field::Kind::varint;
+      field.bits = varint();
+      return true;
+    case 1:
+      field.kind = Field::Kind::fixed64;
+      field.bits = load<uint64_t>(take(8).data());
+      return true;
+    case 2:
+      field.kind = Field::Kind::bytes;
+      field.bytes = take(varint());
+      return true;
+    case 5:
+      field.kind = Field::Kind::fixed32;
+      field.bits = load<uint32_t>(take(4).data());
+      return true;
+    default:
+      reject(text(what_, " has a field of no known kind"));
+  }
+}
+
+uint64_t Message::varint() {
+  uint64_t value = 0;
+  for (int shift = 0; shift < 70; shift += 7) {
+    const auto byte = static_cast<uint64_t>(take(1).front());
+    if (shift < 64) value |= (byte & 0x7f) << shift;
+    if (byte < 0x80) return value;
+  }
+  reject(text(what_, " has a number that does not end"));
+}
+
+Bytes Message::take(uint64_t size) {
+  if (size > rest_.size()) {
+    reject(text(what_, " ends early: ", size, " bytes are announced, ", rest_.size(), " are left"));
+  }
+  const Bytes taken = rest_.first(size);
+  rest_ = rest_.subspan(size);
+  return taken;
+}
+
+void append_integers(const Field& field, std::vector<int64_t>& numbers) {
+  if (field.kind != Field::Kind::bytes) {
+    numbers.push_back(field.integer());
+    return;
+  }
+  // Packed: varints one after the other.
+  const Bytes packed = field.content();
+  uint64_t value = 0;
+  int shift = 0;
+  for (std::byte each : packed) {
+    const auto byte = static_cast<uint64_t>(each);
+    if (shift >= 70) reject("a list of numbers has one that does not end");
+    if (shift < 64) value |= (byte & 0x7f) << shift;
+    shift += 7;
+    if (byte >= 0x80) continue;
+    numbers.push_back(static_cast<int64_t>(value));
+    value = 0;
+    shift = 0;
+  }
+  if (shift != 0) reject("a list of numbers ends in the middle of one");
+}
+
+void append_floats(const Field& field, std::vector<float>& numbers) {
+  append_fixed(field, Field::Kind::fixed32, numbers);
+}
+
+void append_doubles(const Field& field, std::vector<double>& numbers) {
+  append_fixed(field, Field::Kind::fixed64, numbers);
+}
+
+}  // namespace dala::model::onnx

@@ -1,0 +1,21 @@
+// The convolution behind Conv and its quantized relatives: one place that chooses how it is done.
+#pragma once
+
+#include "model/ops/op_call.hpp"
+#include "model/ops/windows.hpp"
+
+namespace dala::model {
+
+// What is done to each result: something is added, then comes an activation by the name that the
+// kernel conv2d has for it.
+struct Epilogue {
+  std::optional<Tensor> residual = std::nullopt;
+  std::string activation = "none";
+  double slope = 0;  // of leaky_relu
+};
+
+// By the attributes of the call, plus a bias, then the epilogue.
+Tensor convolved(OpCall& call, const Tensor& x, const Tensor& weights,
+                 const std::optional<Tensor>& bias, const Epilogue& epilogue = {});
+
+}  // namespace dala::model

@@ -1,0 +1,24 @@
+// The families of operators, each a file that ends with its list.
+#pragma once
+
+#include "model/ops/op_call.hpp"
+
+namespace dala::model {
+
+Operators arithmetic_operators();
+Operators constant_operators();
+Operators convolution_operators();
+Operators detection_operators();
+Operators indexing_operators();
+Operators linear_operators();
+Operators loss_operators();
+Operators movement_operators();
+Operators normalization_operators();
+Operators pooling_operators();
+Operators quantization_operators();
+Operators recurrent_operators();
+Operators reduction_operators();
+Operators resize_operators();
+Operators selection_operators();
+
+}  // namespace dala::model

@@ -1,0 +1,211 @@
+// Matrix products and their generalisation, sums of products over named dimensions.
+#include <algorithm>
+#include <map>
+
+#include "kernels/elementwise/broadcast.hpp"
+#include "model/ops/families.hpp"
+
+namespace dala::model {
+namespace {
+
+void matmul_op(OpCall& call) { call.set(0, matmul(call.build, call.in(0), call.in(1))); }
+
+void gemm(OpCall& call) {
+  Build& build = call.build;
+  const Tensor& a = call.in(0);
+  const Tensor& b = call.in(1);
+  const bool turn_a = call.integer("transA", 0) != 0;
+  const bool turn_b = call.integer("transB", 0) != 0;
+  if (a.rank() != 2 || b.rank() != 2 || a.dim(turn_a ? 0 : 1) != b.dim(turn_b ? 1 : 0)) {
+    throw Error(Reason::shape_mismatch,
+                text("a product of ", to_string(a.shape), " and ", to_string(b.shape)));
+  }
+  const Shape shape{a.dim(turn_a ? 1 : 0), b.dim(turn_b ? 0 : 1)};
+  const Params params{{"transpose_a", turn_a}, {"transpose_b", turn_b}};
+  const double alpha = call.real("alpha", 1);
+  const double beta = call.real("beta", 1);
+  // What is added is part of the product's kernel when it is one row.
+  if (alpha == 1 && beta == 1 && call.has(2) && call.in(2).count() == shape[1] &&
+      (call.in(2).rank() == 1 || call.in(2).shape == Shape{1, shape[1]})) {
+    const Tensor row = Build::reshaped(call.in(2), {shape[1]});
+    call.set(0, build.kernel("matmul", {a, b, row}, a.type, shape, params));
+    return;
+  }
+  Tensor result = build.kernel("matmul", {a, b}, a.type, shape, params);
+  if (alpha != 1) result = pointwise(build, OP_MUL, {result, scalar(build, result.type, alpha)});
+  if (call.has(2) && beta != 0) {
+    Tensor c = call.in(2);
+    if (beta != 1) c = pointwise(build, OP_MUL, {c, scalar(build, c.type, beta)});
+    if (broadcast_shape({result.shape, c.shape}) != result.shape) {
+      throw Error(Reason::shape_mismatch, text("adding ", to_string(c.shape), " to a product of ",
+                                               to_string(result.shape)));
+    }
+    result = pointwise(build, OP_ADD, {result, c});
+  }
+  call.set(0, result);
+}
+
+// An equation such as "bij,bjk->bik": letters per operand and for the result.
+struct Equation {
+  std::vector<std::string> inputs;
+  std::string output;
+};
+
+// Letters for the dimensions that "..." stands for; they come after all that can be written.
+constexpr char kEllipsis = '\x01';
+
+std::string spelled(const std::string& term, int64_t rank) {
+  const size_t dots = term.find("...");
+  if (dots == std::string::npos) return term;
+  const auto named = static_cast<int64_t>(term.size()) - 3;
+  if (rank < named || rank - named > MODEL_RANK) {
+    throw Error(Reason::shape_mismatch, text("term ", term, " for ", rank, " dimensions"));
+  }
+  std::string letters;
+  // Aligned from the right, as shapes broadcast.
+  for (int64_t d = 0; d < rank - named; ++d) {
+    letters += static_cast<char>(kEllipsis + (MODEL_RANK - (rank - named) + d));
+  }
+  return term.substr(0, dots) + letters + term.substr(dots + 3);
+}
+
+Equation parse(std::string equation, const OpCall& call) {
+  std::erase(equation, ' ');
+  Equation result;
+  const size_t arrow = equation.find("->");
+  std::string left = equation.substr(0, arrow);
+  size_t begin = 0;
+  std::string letters;
+  std::string dots;
+  for (size_t i = 0; i < call.size(); ++i) {
+    const size_t end = std::min(left.find(',', begin), left.size());
+    if (begin > left.size()) throw Error(Reason::invalid_model, "fewer terms than inputs");
+    const std::string term = spelled(left.substr(begin, end - begin), call.in(i).rank());
+    if (static_cast<int64_t>(term.size()) != call.in(i).rank()) {
+      throw Error(Reason::shape_mismatch,
+                  text("term ", i, " of ", equation, " for shape ", to_string(call.in(i).shape)));
+    }
+    for (char letter : term) {
+      if (letter <= kEllipsis + MODEL_RANK && dots.find(letter) == std::string::npos) {
+        dots += letter;
+      }
+    }
+    letters += term;
+    result.inputs.push_back(term);
+    begin = end + 1;
+  }
+  std::sort(dots.begin(), dots.end());
+  if (arrow == std::string::npos) {
+    // Every letter that occurs once, in alphabetical order.
+    std::string once;
+    for (char letter : letters) {
+      if (letter > kEllipsis + MODEL_RANK &&
+          std::count(letters.begin(), letters.end(), letter) == 1) {
+        once += letter;
+      }
+    }
+    std::sort(once.begin(), once.end());
+    result.output = dots + once;
+  } else {
+    result.output = equation.substr(arrow + 2);
+    const size_t at = result.output.find("...");
+    if (at != std::string::npos) result.output.replace(at, 3, dots);
+  }
+  return result;
+}
+
+// The sum over all letters that are not in `to` of a product of two tensors, or of one with itself
+// left out (`b` null).
+Tensor contracted(Build& build, const Tensor& a, const std::string& a_letters, const Tensor* b,
+                  const std::string& b_letters, const std::string& to) {
+  std::map<char, int64_t> sizes;
+  const auto learn = [&sizes](const Tensor& tensor, const std::string& letters) {
+    for (size_t d = 0; d < letters.size(); ++d) {
+      int64_t& size = sizes.emplace(letters[d], tensor.shape[d]).first->second;
+      if (size == 1) size = tensor.shape[d];
+      if (size != tensor.shape[d] && tensor.shape[d] != 1) {
+        throw Error(Reason::shape_mismatch, "dimensions of one name differ in size");
+      }
+    }
+  };
+  learn(a, a_letters);
+  if (b != nullptr) learn(*b, b_letters);
+  const auto stride_of = [](const Tensor& tensor, const std::string& letters, char letter) {
+    // A letter that occurs twice walks along the diagonal.
+    const Shape strides = strides_of(tensor.shape);
+    int64_t stride = 0;
+    for (size_t d = 0; d < letters.size(); ++d) {
+      if (letters[d] == letter && tensor.shape[d] != 1) stride += strides[d];
+    }
+    return stride;
+  };
+  Contraction view{};
+  view.total = 1;
+  Shape shape;
+  for (char letter : to) {
+    if (sizes.count(letter) == 0) throw Error(Reason::invalid_model, "the result has a new name");
+    shape.push_back(sizes[letter]);
+  }
+  if (to.size() > MODEL_RANK || sizes.size() - to.size() > MODEL_RANK) {
+    throw Error(Reason::unsupported_op, "an equation of more than 8 dimensions");
+  }
+  const Tensor one = scalar(build, a.type, 1);
+  for (size_t d = to.size(); d-- > 0;) {
+    view.dims[view.rank] = sizes[to[d]];
+    view.a[view.rank] = stride_of(a, a_letters, to[d]);
+    view.b[view.rank] = b == nullptr ? 0 : stride_of(*b, b_letters, to[d]);
+    ++view.rank;
+  }
+  for (const auto& [letter, size] : sizes) {
+    if (to.find(letter) != std::string::npos) continue;
+    view.sum_dims[view.sum_rank] = size;
+    view.sum_a[view.sum_rank] = stride_of(a, a_letters, letter);
+    view.sum_b[view.sum_rank] = b == nullptr ? 0 : stride_of(*b, b_letters, letter);
+    view.total *= size;
+    ++view.sum_rank;
+  }
+  const Tensor& second = b == nullptr ? one : *b;
+  Tensor output = build.result({a, second}, a.type, shape, static_cast<double>(view.total));
+  view.count = output.count();
+  build.run(math_family(a.type), "contract", {a, second}, output, {}, view,
+            2 * static_cast<double>(view.total));
+  return output;
+}
+
+void einsum(OpCall& call) {
+  const Equation equation = parse(call.text("equation", ""), call);
+  Tensor result = call.in(0);
+  std::string letters = equation.inputs[0];
+  if (call.size() == 1) {
+    call.set(0, contracted(call.build, result, letters, nullptr, "", equation.output));
+    return;
+  }
+  for (size_t i = 1; i < call.size(); ++i) {
+    // Names that neither the result nor a later operand has can go.
+    std::string kept;
+    for (char letter : letters + equation.inputs[i]) {
+      bool later = equation.output.find(letter) != std::string::npos;
+      for (size_t j = i + 1; j < call.size(); ++j) {
+        later = later || equation.inputs[j].find(letter) != std::string::npos;
+      }
+      if (later && kept.find(letter) == std::string::npos) kept += letter;
+    }
+    if (i + 1 == call.size()) kept = equation.output;
+    const Tensor& next = call.in(i);
+    result = contracted(call.build, result, letters, &next, equation.inputs[i], kept);
+    letters = kept;
+  }
+  call.set(0, result);
+}
+
+}  // namespace
+
+Operators linear_operators() {
+  return {
+      {"Einsum", einsum},
+      {"Gemm", gemm},
+      {"MatMul", matmul_op},
+  };
+}
+
+}  // namespace dala::model

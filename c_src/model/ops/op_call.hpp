@@ -1,0 +1,58 @@
+// One node being planned, as its operator sees it: inputs, attributes, and where results go. What
+// is missing or of the wrong kind throws `invalid_model`.
+//
+// To add an operator: write a function that takes an OpCall, works out the shapes, calls what
+// build.hpp and primitives.hpp offer and sets the outputs; then name it in the list at the end of
+// its file. A new file's list goes into table.cpp.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "model/graph.hpp"
+#include "model/primitives.hpp"
+
+namespace dala::model {
+
+struct OpCall {
+  Build& build;
+  const Node& node;
+  int64_t opset = 0;
+  std::vector<std::optional<Tensor>> inputs;
+  std::vector<std::optional<Tensor>> outputs;
+
+  size_t size() const { return inputs.size(); }
+  bool has(size_t index) const { return index < inputs.size() && inputs[index].has_value(); }
+  const Tensor& in(size_t index) const;
+  // Somebody uses that output.
+  bool wants(size_t index) const {
+    return index < node.outputs.size() && node.outputs[index] != kNone;
+  }
+  void set(size_t index, Tensor tensor);
+
+  bool has_attribute(const std::string& name) const { return node.attributes.count(name) != 0; }
+  int64_t integer(const std::string& name, int64_t fallback) const;
+  double real(const std::string& name, double fallback) const;
+  std::string text(const std::string& name, const std::string& fallback) const;
+  std::vector<int64_t> integers(const std::string& name) const;  // empty when absent
+  std::vector<double> reals(const std::string& name) const;
+  std::vector<std::string> texts(const std::string& name) const;
+
+  // The attribute, or in later operator sets the values of an input; none when absent.
+  std::optional<std::vector<int64_t>> integers_or_input(const std::string& name,
+                                                        size_t index) const;
+  // The `axis` attribute made non-negative.
+  int64_t axis(int64_t fallback, int64_t rank) const;
+
+  // Throws `unsupported_op`: well-formed, but not something that is implemented.
+  [[noreturn]] void unsupported(const std::string& what) const;
+};
+
+struct Operator {
+  const char* name;
+  void (*build)(OpCall& call);
+};
+using Operators = std::vector<Operator>;
+
+}  // namespace dala::model

@@ -1,0 +1,165 @@
+// Pools: the largest, mean or norm of windows, or of whole planes.
+#include <algorithm>
+
+#include "model/ops/families.hpp"
+#include "model/ops/windows.hpp"
+
+namespace dala::model {
+namespace {
+
+Shape pooled_shape(const Tensor& x, const WindowAttributes& attributes) {
+  Shape shape{x.dim(0), x.dim(1)};
+  shape.insert(shape.end(), attributes.out.begin(), attributes.out.end());
+  return shape;
+}
+
+// Whether the registry's pools, for planes of floats, do the same.
+bool planes(const Tensor& x, const WindowAttributes& attributes) {
+  const auto one = [](int64_t dilation) { return dilation == 1; };
+  bool covered = true;
+  for (size_t d = 0; d < attributes.out.size(); ++d) {
+    // Windows beyond the padding come from rounding up.
+    const int64_t end = (attributes.out[d] - 1) * attributes.stride[d] + attributes.size[d];
+    const int64_t room = x.shape[d + 2] + attributes.before[d] + attributes.after[d];
+    covered = covered && end <= room && attributes.before[d] < attributes.size[d] &&
+              attributes.after[d] < attributes.size[d] &&
+              (room - attributes.size[d]) / attributes.stride[d] + 1 == attributes.out[d];
+  }
+  return x.rank() == 4 && computed_as(x.type) == ElementType::f32 && x.known == nullptr &&
+         std::all_of(attributes.dilation.begin(), attributes.dilation.end(), one) && covered &&
+         x.count() > 0;
+}
+
+Tensor pooled(OpCall& call, Pool op, const WindowAttributes& attributes, bool count_padding,
+              int64_t power) {
+  const Tensor& x = call.in(0);
+  Windows view = windows_of(x, attributes);
+  view.flag = count_padding ? 1 : 0;
+  view.power = power;
+  Tensor output = call.build.fresh(x.type, pooled_shape(x, attributes));
+  view.count = output.count();
+  call.build.run(math_family(x.type), "pool", {x}, output, {value(static_cast<int32_t>(op))}, view,
+                 3.0 * static_cast<double>(view.size[0] * view.size[1] * view.size[2]));
+  return output;
+}
+
+void max_pool(OpCall& call) {
+  const Tensor& x = call.in(0);
+  const auto attributes = window_attributes(call, x, {}, call.integer("ceil_mode", 0) != 0);
+  if (planes(x, attributes)) {
+    call.set(0, call.build.kernel("max_pool2d", {x}, x.type, pooled_shape(x, attributes),
+                                  {{"size", as_numbers(attributes.size)},
+                                   {"stride", as_numbers(attributes.stride)},
+                                   {"pad", pads_as_numbers(attributes)}}));
+  } else {
+    call.set(0, pooled(call, POOL_MAX, attributes, false, 2));
+  }
+  if (!call.wants(1)) return;
+  Windows view = windows_of(x, attributes);
+  view.flag = call.integer("storage_order", 0);
+  Tensor places = call.build.fresh(ElementType::i64, pooled_shape(x, attributes));
+  view.count = places.count();
+  call.build.run(math_family(x.type), "pool_places", {x}, places, {}, view,
+                 3.0 * static_cast<double>(view.size[0] * view.size[1] * view.size[2]));
+  call.set(1, places);
+}
+
+void average_pool(OpCall& call) {
+  const Tensor& x = call.in(0);
+  const auto attributes = window_attributes(call, x, {}, call.integer("ceil_mode", 0) != 0);
+  const bool count_padding = call.integer("count_include_pad", 0) != 0;
+  if (planes(x, attributes)) {
+    call.set(0, call.build.kernel("avg_pool2d", {x}, x.type, pooled_shape(x, attributes),
+                                  {{"size", as_numbers(attributes.size)},
+                                   {"stride", as_numbers(attributes.stride)},
+                                   {"pad", pads_as_numbers(attributes)},
+                                   {"count_include_pad", count_padding}}));
+  } else {
+    call.set(0, pooled(call, POOL_AVERAGE, attributes, count_padding, 2));
+  }
+}
+
+void lp_pool(OpCall& call) {
+  const auto attributes =
+      window_attributes(call, call.in(0), {}, call.integer("ceil_mode", 0) != 0);
+  call.set(0, pooled(call, POOL_LP, attributes, false, std::max<int64_t>(1, call.integer("p", 2))));
+}
+
+// Everything after the channels becomes one element.
+template <Reducer op>
+void global_pool(OpCall& call) {
+  const Tensor& x = call.in(0);
+  if (x.rank() < 3) throw Error(Reason::shape_mismatch, text("a pool over ", to_string(x.shape)));
+  std::vector<int64_t> axes;
+  for (int64_t d = 2; d < x.rank(); ++d) axes.push_back(d);
+  call.set(0, reduce(call.build, op, x, axes, true));
+}
+
+// Puts elements back where MaxPool says they were; zero elsewhere.
+void max_unpool(OpCall& call) {
+  const Tensor& x = call.in(0);
+  const Tensor& places = call.in(1);
+  if (x.rank() < 3) throw Error(Reason::shape_mismatch, text("unpooling ", to_string(x.shape)));
+  need_moderate(x);
+  const auto rank = static_cast<size_t>(x.rank() - 2);
+  const std::vector<int64_t> size = call.integers("kernel_shape");
+  std::vector<int64_t> stride = call.integers("strides");
+  std::vector<int64_t> pads = call.integers("pads");
+  if (stride.empty()) stride.assign(rank, 1);
+  if (pads.empty()) pads.assign(2 * rank, 0);
+  if (size.size() != rank || stride.size() != rank || pads.size() != 2 * rank ||
+      places.shape != x.shape) {
+    throw Error(Reason::shape_mismatch, text("unpooling ", to_string(x.shape)));
+  }
+  Shape natural{x.dim(0), x.dim(1)};
+  for (size_t d = 0; d < rank; ++d) {
+    checked_type(DType::s64, {x.shape[d + 2], stride[d]});
+    natural.push_back((x.shape[d + 2] - 1) * stride[d] - pads[d] - pads[d + rank] + size[d]);
+  }
+  const Shape shape = call.has(2) ? call.build.integers(call.in(2)) : natural;
+  if (shape.size() != natural.size()) throw Error(Reason::shape_mismatch, "a bad output shape");
+  // The places count within the natural shape, whose corner the result shares.
+  Tensor whole = filled(call.build, x.type, natural, 0);
+  if (whole.known != nullptr) {
+    const Tensor device = call.build.fresh(x.type, natural);
+    Tensor target = device;
+    call.build.copy(whole, target);
+    whole = device;
+  }
+  IndexWalk walk{};
+  walk.rank = 1;
+  walk.wide = 1;
+  walk.dims[0] = whole.count();
+  walk.strides[0] = 1;
+  walk.slice = 1;
+  walk.tuples = x.count();
+  walk.count = 1;
+  call.build.run(math_family(x.type), "scatter_nd", {places, x}, whole, {}, walk,
+                 4.0 * static_cast<double>(walk.tuples));
+  if (shape == natural) {
+    call.set(0, whole);
+    return;
+  }
+  for (size_t d = 0; d < shape.size(); ++d) {
+    if (shape[d] < natural[d]) throw Error(Reason::shape_mismatch, "the output shape is too small");
+  }
+  Tensor output = call.build.fresh(x.type, shape);
+  call.build.fill(output, dala::Value{scalar_of(x.type, 0)->bytes});
+  place_into(call.build, whole, output, std::vector<int64_t>(shape.size(), 0));
+  call.set(0, output);
+}
+
+}  // namespace
+
+Operators pooling_operators() {
+  return {
+      {"AveragePool", average_pool},
+      {"GlobalAveragePool", global_pool<REDUCE_MEAN>},
+      {"GlobalMaxPool", global_pool<REDUCE_MAX>},
+      {"LpPool", lp_pool},
+      {"MaxPool", max_pool},
+      {"MaxUnpool", max_unpool},
+  };
+}
+
+}  // namespace dala::model

@@ -1,0 +1,35 @@
+// A graph planned for inputs of certain shapes: stages that run as one command, and the memory of
+// what lies between them, shared by tensors that are not needed at the same time.
+#pragma once
+
+#include <vector>
+
+#include "kernels/engine.hpp"
+#include "model/tensor.hpp"
+
+namespace dala::model {
+
+class Plan {
+ public:
+  // Every output lies in a place of its own that some stage writes (or that is empty).
+  Plan(Runtime& runtime, std::vector<PlannedStage> stages, std::vector<Tensor> outputs);
+
+  struct Bound {
+    std::vector<Stage> stages;
+    std::vector<BufferPtr> outputs;
+  };
+  // The stages with these inputs, and with new buffers for the outputs.
+  Bound bind(Runtime& runtime, const std::vector<BufferPtr>& inputs) const;
+
+  const std::vector<PlannedStage>& stages() const { return stages_; }
+  size_t bytes() const { return bytes_; }  // of what lies between
+
+ private:
+  void share_memory(Runtime& runtime);
+
+  std::vector<PlannedStage> stages_;
+  std::vector<Tensor> outputs_;
+  size_t bytes_ = 0;
+};
+
+}  // namespace dala::model

@@ -1,0 +1,373 @@
+#include "model/primitives.hpp"
+
+#include <algorithm>
+#include <numeric>
+#include <utility>
+
+#include "kernels/elementwise/broadcast.hpp"
+
+namespace dala::model {
+namespace {
+
+// From this many elements on, the kernels of the registry earn the time to compile them.
+constexpr int64_t kMany = 4096;
+// And from this many on, so does a kernel for one operation alone.
+constexpr int64_t kVeryMany = 32 * 1024;
+
+bool plain(ElementType type) { return computed_as(type) == ElementType::f32; }
+
+// The registry's kernel for an operation on floats.
+const char* fast_name(Arithmetic op) {
+  switch (op) {
+    case OP_ADD:
+      return "elementwise_add";
+    case OP_SUB:
+      return "elementwise_sub";
+    case OP_MUL:
+      return "elementwise_mul";
+    case OP_DIV:
+      return "elementwise_div";
+    case OP_RELU:
+      return "relu";
+    case OP_SIGMOID:
+      return "sigmoid";
+    case OP_TANH:
+      return "tanh";
+    case OP_EXP:
+      return "exp";
+    case OP_SQRT:
+      return "sqrt";
+    default:
+      return nullptr;
+  }
+}
+
+bool all_known(const std::vector<Tensor>& inputs) {
+  return std::all_of(inputs.begin(), inputs.end(),
+                     [](const Tensor& input) { return input.known != nullptr; });
+}
+
+}  // namespace
+
+Family move_family(ElementType type) {
+  return {Family::Kind::move, type, size_of(storage_of(type))};
+}
+
+Family math_family(ElementType type) { return {Family::Kind::math, computed_as(type), 0}; }
+
+Tensor pointwise(Build& build, Arithmetic op, const std::vector<Tensor>& inputs, double p,
+                 double q) {
+  std::vector<Shape> shapes;
+  for (const Tensor& input : inputs) {
+    shapes.push_back(input.shape);
+    if (computed_as(input.type) != computed_as(inputs[0].type)) {
+      throw Error(Reason::dtype_mismatch,
+                  text("the inputs have different element types, ", to_string(inputs[0].type),
+                       " and ", to_string(input.type)));
+    }
+  }
+  const Shape shape = broadcast_shape(shapes);
+  const ElementType type = inputs[0].type;
+  const int64_t count = checked_type(storage_of(type), shape).count();
+  if (!all_known(inputs) && plain(type) && count >= kMany) {
+    if (const char* name = fast_name(op)) return build.kernel(name, inputs, type, shape, {});
+    if (op == OP_LEAKY_RELU) return build.kernel("relu", inputs, type, shape, {{"slope", p}});
+    if (op == OP_CLIP && inputs[1].known != nullptr && inputs[2].known != nullptr &&
+        inputs[1].count() == 1 && inputs[2].count() == 1 && inputs[0].shape == shape &&
+        inputs[1].known->number(0) <= inputs[2].known->number(0)) {
+      return build.kernel(
+          "clamp", {inputs[0]}, type, shape,
+          {{"min", inputs[1].known->number(0)}, {"max", inputs[2].known->number(0)}});
+    }
+  }
+
+  std::vector<WalkOperand> operands;
+  for (size_t n = 0; n < 3; ++n) {
+    operands.push_back({broadcast_strides(inputs[n < inputs.size() ? n : 0].shape, shape), 0});
+  }
+  Tensor output = build.result(inputs, type, shape);
+  std::vector<Tensor> given = inputs;
+  while (given.size() < 3) given.push_back(inputs[0]);
+  Family family = math_family(type);
+  if (is_float(type) && count >= kVeryMany) family.fixed_op = op;
+  build.run(
+      family, "pointwise", given, output,
+      {value(static_cast<int32_t>(op)), value(static_cast<float>(p)), value(static_cast<float>(q))},
+      make_walk(shape, operands, {strides_of(shape), 0}), 4);
+  return output;
+}
+
+Tensor compare(Build& build, Comparison op, const Tensor& x, const Tensor& y, double p, double q) {
+  if (computed_as(x.type) != computed_as(y.type)) {
+    throw Error(Reason::dtype_mismatch, text("the inputs have different element types, ",
+                                             to_string(x.type), " and ", to_string(y.type)));
+  }
+  const Shape shape = broadcast_shape({x.shape, y.shape});
+  Tensor output = build.result({x, y}, ElementType::boolean, shape);
+  build.run(
+      math_family(x.type), "compare", {x, y}, output,
+      {value(static_cast<int32_t>(op)), value(static_cast<float>(p)), value(static_cast<float>(q))},
+      make_walk(shape,
+                {{broadcast_strides(x.shape, shape), 0}, {broadcast_strides(y.shape, shape), 0}},
+                {strides_of(shape), 0}),
+      2);
+  return output;
+}
+
+Tensor choose(Build& build, const Tensor& condition, const Tensor& yes, const Tensor& no) {
+  if (yes.type != no.type) {
+    throw Error(Reason::dtype_mismatch, text("the inputs have different element types, ",
+                                             to_string(yes.type), " and ", to_string(no.type)));
+  }
+  const Shape shape = broadcast_shape({condition.shape, yes.shape, no.shape});
+  Tensor output = build.result({condition, yes, no}, yes.type, shape);
+  build.run(move_family(yes.type), "choose", {condition, yes, no}, output, {},
+            make_walk(shape,
+                      {{broadcast_strides(condition.shape, shape), 0},
+                       {broadcast_strides(yes.shape, shape), 0},
+                       {broadcast_strides(no.shape, shape), 0}},
+                      {strides_of(shape), 0}),
+            2);
+  return output;
+}
+
+Tensor convert(Build& build, const Tensor& x, ElementType to) {
+  // Wider floats are held as they are; what is narrower has to be rounded.
+  const bool widens = computed_as(x.type) == to && is_float(to);
+  if (x.type == to || widens || (x.type == ElementType::boolean && to == ElementType::u8)) {
+    Tensor result = x;
+    result.type = to;
+    if (x.known != nullptr && x.type != to) {
+      result.known = std::make_shared<HostTensor>(*x.known);
+      result.known->type = to;
+    }
+    return result;
+  }
+  Tensor output = build.result({x}, to, x.shape);
+  Walk walk{};
+  walk.count = x.count();
+  build.run({Family::Kind::convert, to, 0}, "convert", {x}, output,
+            {value(static_cast<int32_t>(x.type)), value(static_cast<int32_t>(to))}, walk, 4);
+  return output;
+}
+
+Tensor scalar(Build& build, ElementType type, double value) {
+  return build.constant(scalar_of(type, value));
+}
+
+Tensor filled(Build& build, ElementType type, const Shape& shape, double value) {
+  const HostTensorPtr one = scalar_of(type, value);
+  Tensor output = build.result({}, type, shape);
+  build.fill(output, dala::Value{one->bytes});
+  return output;
+}
+
+Tensor transpose(Build& build, const Tensor& x, const std::vector<int64_t>& order) {
+  const Shape own = strides_of(x.shape);
+  Shape shape;
+  Shape walked;
+  std::vector<bool> seen(x.shape.size(), false);
+  for (int64_t axis : order) {
+    const auto at = static_cast<size_t>(normal_axis(axis, x.rank()));
+    shape.push_back(x.shape[at]);
+    walked.push_back(own[at]);
+    seen[at] = true;
+  }
+  if (order.size() != x.shape.size() || std::find(seen.begin(), seen.end(), false) != seen.end()) {
+    throw Error(Reason::shape_mismatch,
+                text("the order ", to_string(order), " does not name each axis of ",
+                     to_string(x.shape), " once"));
+  }
+  const Walk walk = make_walk(shape, {{walked, 0}}, {strides_of(shape), 0});
+  // Only dimensions of 1 change places: the elements stay where they are.
+  if (walk.rank == 1 && (walk.strides[0][0] == 1 || walk.count <= 1)) {
+    return Build::reshaped(x, shape);
+  }
+  if (x.known == nullptr && x.count() >= kMany) {
+    std::vector<double> axes(order.begin(), order.end());
+    return build.kernel("transpose", {x}, x.type, shape, {{"axes", axes}});
+  }
+  Tensor output = build.result({x}, x.type, shape);
+  build.run(move_family(x.type), "move", {x}, output, {}, walk);
+  return output;
+}
+
+Tensor expand(Build& build, const Tensor& x, const Shape& shape) {
+  if (x.count() == checked_type(storage_of(x.type), shape).count()) {
+    return Build::reshaped(x, shape);
+  }
+  Tensor output = build.result({x}, x.type, shape);
+  build.run(move_family(x.type), "move", {x}, output, {},
+            make_walk(shape, {{broadcast_strides(x.shape, shape), 0}}, {strides_of(shape), 0}));
+  return output;
+}
+
+Tensor slice(Build& build, const Tensor& x, const std::vector<int64_t>& starts,
+             const std::vector<int64_t>& steps, const Shape& shape) {
+  WalkOperand from{strides_of(x.shape), 0};
+  bool whole = shape == x.shape;
+  for (size_t d = 0; d < shape.size(); ++d) {
+    from.offset += starts[d] * from.strides[d];
+    from.strides[d] *= steps[d];
+    whole = whole && starts[d] == 0 && (steps[d] == 1 || shape[d] <= 1);
+  }
+  if (whole) return x;
+  Tensor output = build.result({x}, x.type, shape);
+  build.run(move_family(x.type), "move", {x}, output, {},
+            make_walk(shape, {from}, {strides_of(shape), 0}));
+  return output;
+}
+
+Tensor part(Build& build, const Tensor& x, int64_t axis, int64_t from, int64_t size) {
+  if (axis < 0 || axis >= x.rank() || from < 0 || size < 0 || from > x.dim(axis) - size) {
+    throw Error(Reason::shape_mismatch, text("no ", size, " elements from ", from, " on in ",
+                                             to_string(x.shape), " along axis ", axis));
+  }
+  std::vector<int64_t> starts(x.shape.size(), 0);
+  const std::vector<int64_t> steps(x.shape.size(), 1);
+  Shape shape = x.shape;
+  starts[static_cast<size_t>(axis)] = from;
+  shape[static_cast<size_t>(axis)] = size;
+  return slice(build, x, starts, steps, shape);
+}
+
+void place_into(Build& build, const Tensor& x, Tensor& to, const std::vector<int64_t>& at) {
+  WalkOperand target{strides_of(to.shape), 0};
+  for (size_t d = 0; d < at.size(); ++d) target.offset += at[d] * target.strides[d];
+  build.run(move_family(x.type), "move", {x}, to, {},
+            make_walk(x.shape, {{strides_of(x.shape), 0}}, target));
+}
+
+Tensor concat(Build& build, const std::vector<Tensor>& inputs, int64_t axis) {
+  Shape shape = inputs[0].shape;
+  const auto along = static_cast<size_t>(axis);
+  for (size_t n = 1; n < inputs.size(); ++n) {
+    Shape other = inputs[n].shape;
+    if (other.size() != shape.size()) {
+      throw Error(Reason::shape_mismatch,
+                  text("cannot join ", to_string(inputs[0].shape), " and ", to_string(other)));
+    }
+    shape[along] += other[along];
+    other[along] = shape[along];
+    if (other != shape || inputs[n].type != inputs[0].type) {
+      throw Error(Reason::shape_mismatch,
+                  text("cannot join ", to_string(inputs[0].shape), " of ",
+                       to_string(inputs[0].type), " and ", to_string(inputs[n].shape), " of ",
+                       to_string(inputs[n].type), " along axis ", axis));
+    }
+  }
+  if (inputs.size() == 1) return inputs[0];
+  Tensor output = build.result(inputs, inputs[0].type, shape);
+  std::vector<int64_t> at(shape.size(), 0);
+  for (const Tensor& input : inputs) {
+    place_into(build, input, output, at);
+    at[along] += input.shape[along];
+  }
+  return output;
+}
+
+Tensor gather(Build& build, const Tensor& x, int64_t axis, const Tensor& indices) {
+  AxisWalk walk{};
+  walk.outer = extent(x.shape, 0, axis);
+  walk.axis = x.dim(axis);
+  walk.inner = extent(x.shape, axis + 1, x.rank());
+  walk.picks = indices.count();
+  walk.wide = storage_of(indices.type) == DType::s64 ? 1 : 0;
+  Shape shape(x.shape.begin(), x.shape.begin() + axis);
+  shape.insert(shape.end(), indices.shape.begin(), indices.shape.end());
+  shape.insert(shape.end(), x.shape.begin() + axis + 1, x.shape.end());
+  Tensor output = build.result({x, indices}, x.type, shape);
+  walk.count = output.count();
+  build.run(move_family(x.type), "gather", {x, indices}, output, {}, walk);
+  return output;
+}
+
+Tensor reduce(Build& build, Reducer op, const Tensor& x, const std::vector<int64_t>& axes,
+              bool keep) {
+  const Shape own = strides_of(x.shape);
+  Shape kept;
+  Shape shape;
+  Reduction view{};
+  view.total = 1;
+  for (size_t d = x.shape.size(); d-- > 0;) {
+    const bool reduced = std::find(axes.begin(), axes.end(), static_cast<int64_t>(d)) != axes.end();
+    if (reduced) {
+      view.total *= x.shape[d];
+      if (keep) shape.insert(shape.begin(), 1);
+    } else {
+      shape.insert(shape.begin(), x.shape[d]);
+    }
+    if (x.shape[d] == 1) continue;
+    long& rank = reduced ? view.reduced_rank : view.rank;
+    long* dims = reduced ? view.reduced_dims : view.dims;
+    long* strides = reduced ? view.reduced_strides : view.strides;
+    if (rank > 0 && strides[rank - 1] * dims[rank - 1] == own[d]) {
+      dims[rank - 1] *= x.shape[d];
+      continue;
+    }
+    if (rank == MODEL_RANK) {
+      throw Error(Reason::unsupported_op,
+                  text("a reduction of ", to_string(x.shape), " has too many dimensions"));
+    }
+    dims[rank] = x.shape[d];
+    strides[rank] = own[d];
+    ++rank;
+  }
+  if (view.reduced_rank == 0) {
+    view.reduced_rank = 1;
+    view.reduced_dims[0] = view.total;
+  }
+  view.count = extent(shape, 0, static_cast<int64_t>(shape.size()));
+
+  const bool fast = op == REDUCE_SUM || op == REDUCE_MEAN || op == REDUCE_MIN || op == REDUCE_MAX;
+  const bool one_axis = view.rank + view.reduced_rank <= 3 && view.reduced_rank == 1;
+  if (fast && one_axis && plain(x.type) && x.known == nullptr && x.count() >= kMany &&
+      view.total > 0 && axes.size() == static_cast<size_t>(axes.back() - axes.front() + 1)) {
+    const char* name = op == REDUCE_SUM    ? "reduce_sum"
+                       : op == REDUCE_MEAN ? "reduce_mean"
+                       : op == REDUCE_MIN  ? "reduce_min"
+                                           : "reduce_max";
+    const int64_t outer = extent(x.shape, 0, axes.front());
+    const int64_t inner = extent(x.shape, axes.back() + 1, x.rank());
+    const Tensor flat = Build::reshaped(x, {outer, view.total, inner});
+    const Tensor result =
+        build.kernel(name, {flat}, x.type, {outer, 1, inner}, {{"axis", int64_t{1}}});
+    return Build::reshaped(result, shape);
+  }
+  Tensor output = build.result({x}, x.type, shape, static_cast<double>(view.total));
+  build.run(math_family(x.type), "reduce", {x}, output, {value(static_cast<int32_t>(op))}, view,
+            static_cast<double>(view.total));
+  return output;
+}
+
+Tensor matmul(Build& build, const Tensor& a, const Tensor& b) {
+  if (a.shape.empty() || b.shape.empty()) {
+    throw Error(Reason::shape_mismatch, "a matrix product of a scalar");
+  }
+  if (a.type != b.type) {
+    throw Error(Reason::dtype_mismatch,
+                text("a matrix product of ", to_string(a.type), " and ", to_string(b.type)));
+  }
+  Shape left = a.shape;
+  Shape right = b.shape;
+  if (left.size() == 1) left.insert(left.begin(), 1);
+  if (right.size() == 1) right.push_back(1);
+  if (left.back() != right[right.size() - 2]) {
+    throw Error(Reason::shape_mismatch,
+                text("a matrix product of ", to_string(a.shape), " and ", to_string(b.shape)));
+  }
+  Shape batch =
+      broadcast_shape({Shape(left.begin(), left.end() - 2), Shape(right.begin(), right.end() - 2)});
+  const int64_t m = left[left.size() - 2];
+  const int64_t n = right.back();
+  Shape full = batch;
+  full.insert(full.end(), {m, n});
+  const Tensor product = build.kernel(
+      "matmul", {Build::reshaped(a, left), Build::reshaped(b, right)}, a.type, full, {});
+  Shape shape = batch;
+  if (a.shape.size() > 1) shape.push_back(m);
+  if (b.shape.size() > 1) shape.push_back(n);
+  return Build::reshaped(product, shape);
+}
+
+}  // namespace dala::model

@@ -1,0 +1,45 @@
+// A tensor while a graph is planned: its type and shape, and its values (where they depend on
+// nothing but constants) or the memory that will hold them.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "model/host_tensor.hpp"
+#include "runtime/buffer.hpp"
+#include "runtime/launch.hpp"
+
+namespace dala::model {
+
+// Memory on the device that stages read and write.
+struct Place {
+  size_t bytes = 0;
+  int input = -1;      // set: the graph's input of that number
+  BufferPtr buffer;    // set: memory that is there already, such as a weight's
+  StoragePtr storage;  // of `buffer`, where this place made it
+};
+using PlacePtr = std::shared_ptr<Place>;
+
+struct Tensor {
+  ElementType type = ElementType::f32;
+  Shape shape;
+  std::shared_ptr<HostTensor> known;  // the values; never changed once an operator is done with it
+  PlacePtr place;                     // the memory; may be there beside `known`
+
+  TensorType storage() const { return {storage_of(type), shape}; }
+  int64_t count() const { return storage().count(); }
+  size_t bytes() const { return storage().bytes(); }
+  int64_t rank() const { return static_cast<int64_t>(shape.size()); }
+  int64_t dim(int64_t axis) const { return shape[static_cast<size_t>(axis)]; }
+};
+
+// A launch with its memory by place.
+struct PlannedStage {
+  std::shared_ptr<const Launch> launch;
+  std::vector<PlacePtr> inputs;
+  PlacePtr output;
+  std::string layer;  // the node it belongs to, for people
+};
+
+}  // namespace dala::model
