@@ -86,6 +86,10 @@ defmodule Dala.GuidesTest do
     assert {:ok, %{width: 640, height: 480}} = Dala.Media.Image.read(path)
   end
 
+  test "the example on models" do
+    Code.eval_string(Enum.join(code("guides/onnx.md"), "\n"))
+  end
+
   test "the example on kernels" do
     binding = [input: Compute.buffer([-1, 0.5, 2], {3}), output: zeros({3})]
     Code.eval_string(Enum.join(code("guides/kernels.md"), "\n"), binding)

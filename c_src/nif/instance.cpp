@@ -32,6 +32,12 @@ void Instance::post(std::function<void()> job) {
   starter_->post(std::move(job));
 }
 
+void Instance::post_model(std::function<void()> job) {
+  std::lock_guard lock(mutex_);
+  if (models_ == nullptr) models_ = std::make_unique<Worker>("dala_model", 2);
+  models_->post(std::move(job));
+}
+
 void Instance::start(const Config& config) {
   {
     std::lock_guard lock(mutex_);
@@ -72,11 +78,14 @@ void Instance::abandon() {
 
 void Instance::stop() {
   std::unique_ptr<Worker> starter;
+  std::unique_ptr<Worker> models;
   {
     std::lock_guard lock(mutex_);
     starter = std::move(starter_);
+    models = std::move(models_);
   }
   starter.reset();  // joins; its jobs take the lock
+  models.reset();   // its jobs need the engine
   std::shared_ptr<Engine> engine;
   std::lock_guard lock(mutex_);
   engine = std::move(engine_);

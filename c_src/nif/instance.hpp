@@ -20,6 +20,10 @@ class Instance {
   // happen on a scheduler.
   void post(std::function<void()> job);
 
+  // Runs `job` on the threads for models, where loading and planning take their time and steps that
+  // depend on values wait for the device.
+  void post_model(std::function<void()> job);
+
   // Starts the engine unless it runs already; on the starter thread only. Throws.
   void start(const Config& config);
 
@@ -39,6 +43,7 @@ class Instance {
  private:
   std::mutex mutex_;
   std::unique_ptr<Worker> starter_;
+  std::unique_ptr<Worker> models_;
   std::shared_ptr<Engine> engine_;
   std::optional<Error> failure_;
 };

@@ -10,6 +10,7 @@ FINE_RESOURCE(BufferResource);
 FINE_RESOURCE(ReadbackResource);
 FINE_RESOURCE(PipelineResource);
 FINE_RESOURCE(ProfileResource);
+FINE_RESOURCE(ModelResource);
 
 // Called when the module is purged. Threads of ours must be gone before the code is; those of the
 // driver live in a library that is never unmapped.

@@ -4,6 +4,10 @@
 #include "nif/boundary.hpp"
 #include "nif/instance.hpp"
 
+namespace dala::model {
+class Model;
+}
+
 namespace dala::nif {
 
 // Letting go of a buffer only counts and queues: memory goes to the pool, and what the pool does
@@ -25,6 +29,12 @@ Term encode_binary(ErlNifEnv* env, const std::shared_ptr<Readback>& readback);
 // Counts while it lives.
 struct ProfileResource {
   std::shared_ptr<Profile> profile;
+};
+
+// A loaded model. Its weights and plans are much memory, which goes on another thread.
+struct ModelResource {
+  std::shared_ptr<model::Model> model;
+  void destructor(ErlNifEnv*);
 };
 
 // The buffer behind a term. A reference that is no buffer of this node is a `freed` error, since

@@ -193,6 +193,23 @@ defmodule Dala.Gpu.Compute.Native do
   @spec pipeline_free(reference()) :: :ok
   def pipeline_free(_pipeline), do: missing()
 
+  # Models. All but model_info answer with a message.
+
+  @spec model_load({:path | :binary, binary()}, reference()) :: result()
+  def model_load(_source, _ref), do: missing()
+
+  @spec model_info(reference()) :: {:ok, map()} | failure()
+  def model_info(_model), do: missing()
+
+  @spec model_predict(reference(), [reference()], reference()) :: result()
+  def model_predict(_model, _inputs, _ref), do: missing()
+
+  @spec model_profile(reference(), [reference()], reference()) :: result()
+  def model_profile(_model, _inputs, _ref), do: missing()
+
+  @spec model_free(reference(), reference()) :: result()
+  def model_free(_model, _ref), do: missing()
+
   # Kernels. The two that build answer with a message.
 
   @spec kernels() :: [map()]

@@ -52,7 +52,11 @@ defmodule Dala.Gpu.Compute.Runtime do
   @doc "The application environment, checked, as the native side takes it."
   @spec config() :: map()
   def config do
-    given = :dala_gpu |> Application.get_all_env() |> Keyword.delete(:included_applications)
+    # The folder of models is not the native side's business.
+    given =
+      :dala_gpu
+      |> Application.get_all_env()
+      |> Keyword.drop([:included_applications, :models_dir])
 
     for {key, _value} <- given, not is_map_key(@defaults, key) do
       raise ArgumentError,

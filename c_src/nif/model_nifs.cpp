@@ -1,0 +1,188 @@
+// Models: loaded and run on threads of their own, answered by message.
+#include "model/model.hpp"
+#include "nif/resources.hpp"
+
+namespace dala::nif {
+namespace {
+
+using model::Dimension;
+using model::Model;
+using model::Port;
+
+// {name, dtype of its buffers, element type in the file, dimensions}; a dimension is a number, a
+// name, or nil; dimensions as a whole are nil when any shape will do.
+Term encode_port(ErlNifEnv* env, const Port& port) {
+  Term shape = atom(env, "nil");
+  if (port.shape) {
+    std::vector<Term> dimensions;
+    for (const Dimension& dimension : *port.shape) {
+      if (dimension.size) {
+        dimensions.push_back(integer(env, *dimension.size));
+      } else {
+        dimensions.push_back(dimension.name.empty() ? atom(env, "nil")
+                                                    : string(env, dimension.name));
+      }
+    }
+    shape = list(env, dimensions);
+  }
+  return tuple(env, {string(env, port.name), atom(env, to_string(model::storage_of(port.type))),
+                     atom(env, model::to_string(port.type)), shape});
+}
+
+Term encode_ports(ErlNifEnv* env, const std::vector<Port>& ports) {
+  std::vector<Term> items;
+  for (const Port& port : ports) items.push_back(encode_port(env, port));
+  return list(env, items);
+}
+
+// {buffer, dimensions, dtype} of each.
+Term encode_outputs(ErlNifEnv* env, const std::vector<BufferPtr>& outputs) {
+  std::vector<Term> items;
+  for (const BufferPtr& buffer : outputs) {
+    items.push_back(tuple(env, {fine::encode(env, fine::make_resource<BufferResource>(buffer)),
+                                encode_shape(env, buffer->type().shape),
+                                atom(env, to_string(buffer->type().dtype))}));
+  }
+  return list(env, items);
+}
+
+// Runs a job on the threads for models. An error it ends with is sent; what it has to say
+// otherwise it sends itself.
+void post(const std::shared_ptr<Message>& message, std::function<void()> job) {
+  Instance::get().post_model([message, job = std::move(job)] {
+    try {
+      job();
+    } catch (const Error& problem) {
+      message->send_result(0, &problem);
+    } catch (const std::bad_alloc&) {
+      const Error problem(Reason::out_of_memory, "the system has no memory left");
+      message->send_result(0, &problem);
+    } catch (const std::exception& unexpected) {
+      const Error problem(Reason::device_error, unexpected.what());
+      message->send_result(0, &problem);
+    }
+  });
+}
+
+// Keeps a binary alive in an environment of its own.
+struct Pinned {
+  explicit Pinned(ERL_NIF_TERM term) : env(enif_alloc_env()) {
+    enif_inspect_binary(env, enif_make_copy(env, term), &binary);
+  }
+  ~Pinned() { enif_free_env(env); }
+  Pinned(const Pinned&) = delete;
+  Pinned& operator=(const Pinned&) = delete;
+
+  ErlNifEnv* env;
+  ErlNifBinary binary{};
+};
+
+std::shared_ptr<Model> alive(const fine::ResourcePtr<ModelResource>& resource) {
+  return resource->model;
+}
+
+}  // namespace
+
+void ModelResource::destructor(ErlNifEnv*) { Instance::get().let_go(std::move(model)); }
+
+// `source` is {:path, binary} or {:binary, bytes}. The caller gets `{ref, {:ok, model, inputs,
+// outputs} | {:error, e}}`.
+Term model_load(ErlNifEnv* env, Term source, Term ref) {
+  return guarded(env, [&] {
+    // The job holds no reference to the engine, which goes only after the threads for models.
+    Engine* current = engine().get();
+    const auto [kind, bytes] = fine::decode<std::tuple<fine::Atom, Term>>(env, source);
+    const auto binary = fine::decode<ErlNifBinary>(env, bytes);
+    const bool is_path = kind == "path";
+    const std::string path =
+        is_path ? std::string(reinterpret_cast<const char*>(binary.data), binary.size) : "";
+    const auto pinned = is_path ? nullptr : std::make_shared<Pinned>(bytes);
+    const auto message = Message::reply(self(env), ref);
+    post(message, [current, path, pinned, message] {
+      std::shared_ptr<Model> model;
+      if (pinned == nullptr) {
+        model = Model::load_file(*current, path);
+      } else {
+        const auto* data = reinterpret_cast<const std::byte*>(pinned->binary.data);
+        model = Model::load(*current, {data, pinned->binary.size}, "");
+      }
+      ErlNifEnv* own = message->env();
+      const Term inputs = encode_ports(own, model->inputs());
+      const Term outputs = encode_ports(own, model->outputs());
+      const Term resource = fine::encode(own, fine::make_resource<ModelResource>(std::move(model)));
+      message->send(tuple(own, {atom(own, "ok"), resource, inputs, outputs}));
+    });
+    return atom(env, "ok");
+  });
+}
+FINE_NIF(model_load, 0);
+
+Term model_info(ErlNifEnv* env, fine::ResourcePtr<ModelResource> resource) {
+  return guarded(env, [&] {
+    const Model::Info info = alive(resource)->info();
+    return ok(env, map(env, {{"opset", integer(env, info.opset)},
+                             {"producer", string(env, info.producer)},
+                             {"nodes", unsigned_integer(env, info.nodes)},
+                             {"parameters", integer(env, info.parameters)},
+                             {"weight_bytes", unsigned_integer(env, info.weight_bytes)},
+                             {"working_bytes", unsigned_integer(env, info.working_bytes)}}));
+  });
+}
+FINE_NIF(model_info, 0);
+
+// The caller gets `{ref, {:ok, outputs} | {:error, e}}`.
+Term model_predict(ErlNifEnv* env, fine::ResourcePtr<ModelResource> resource, Term inputs,
+                   Term ref) {
+  return guarded(env, [&] {
+    const auto message = Message::reply(self(env), ref);
+    post(message, [model = alive(resource), buffers = decode_buffers(env, inputs),
+                   caller = client(env), message] {
+      model->predict(buffers, caller,
+                     [message](const std::vector<BufferPtr>& outputs, const Error* problem) {
+                       if (problem != nullptr) {
+                         message->send_result(0, problem);
+                         return;
+                       }
+                       ErlNifEnv* own = message->env();
+                       message->send(ok(own, encode_outputs(own, outputs)));
+                     });
+    });
+    return atom(env, "ok");
+  });
+}
+FINE_NIF(model_predict, 0);
+
+// The same with the time of each layer: `{ref, {:ok, outputs, [{layer, nanoseconds}]}}`.
+Term model_profile(ErlNifEnv* env, fine::ResourcePtr<ModelResource> resource, Term inputs,
+                   Term ref) {
+  return guarded(env, [&] {
+    const auto message = Message::reply(self(env), ref);
+    post(message, [model = alive(resource), buffers = decode_buffers(env, inputs), message] {
+      const Model::Profiled profiled = model->profile(buffers);
+      ErlNifEnv* own = message->env();
+      std::vector<Term> layers;
+      for (const Model::LayerTime& each : profiled.layers) {
+        layers.push_back(tuple(own, {string(own, each.layer), number(own, each.nanoseconds)}));
+      }
+      message->send(
+          tuple(own, {atom(own, "ok"), encode_outputs(own, profiled.outputs), list(own, layers)}));
+    });
+    return atom(env, "ok");
+  });
+}
+FINE_NIF(model_profile, 0);
+
+// The caller gets `{ref, :ok}`: memory goes back on another thread.
+Term model_free(ErlNifEnv* env, fine::ResourcePtr<ModelResource> resource, Term ref) {
+  return guarded(env, [&] {
+    const auto message = Message::reply(self(env), ref);
+    post(message, [model = alive(resource), message] {
+      model->free();
+      message->send_result(0, nullptr);
+    });
+    return atom(env, "ok");
+  });
+}
+FINE_NIF(model_free, 0);
+
+}  // namespace dala::nif

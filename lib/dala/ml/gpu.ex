@@ -1,0 +1,340 @@
+defmodule Dala.ML.Gpu do
+  @moduledoc """
+  Runs ONNX models on the device.
+
+      {:ok, model} = Dala.ML.Gpu.load_model("classifier.onnx")
+      {:ok, output} = Dala.ML.Gpu.predict(model, input)
+      Dala.ML.Gpu.top_k(output, k: 5)
+
+  Loading reads and checks the file, works out constants, merges layers, and puts the weights on
+  the device. A prediction is then one command: all layers are handed over at once, and the calling
+  process waits for one message. Nothing blocks a scheduler, and any number of processes may use a
+  model at once.
+
+  What the first prediction with inputs of a certain shape works out is kept for the next ones. A
+  model whose shapes depend on values (`NonZero`, `NonMaxSuppression`) runs step by step instead.
+
+  [The guide](onnx.md) lists the operators that are supported. A model with others is refused by
+  `load_model/2`, which names all of them.
+  """
+
+  alias Dala.Gpu.Compute.{Buffer, Error, Native, NxBridge, Runtime}
+  alias Dala.ML.Gpu.{Model, Models, Prediction}
+
+  @type source :: atom() | Path.t() | {:binary, binary()}
+  @type tensor :: Buffer.t() | Nx.Tensor.t()
+  @type input :: tensor() | [tensor()] | %{(String.t() | atom()) => tensor()}
+  @type output :: tensor() | %{String.t() => tensor()}
+  @type layer :: %{layer: String.t(), ms: float()}
+
+  @doc """
+  Loads a model: one of `available_models/0`, the path of an `.onnx` file, or the file's bytes.
+
+  Only the calling process waits. A file that is not there is `:model_not_found` with the places
+  looked at, one that is damaged `:invalid_model` with what is wrong, and one that needs operators
+  which are not there `:unsupported_op` with all of them and their nodes.
+
+  ## Options
+
+    * `:models_dir` - a folder to look for names in before the others, see `Dala.ML.Gpu.Models`;
+      none by default
+
+  ## Example
+
+      iex> {:ok, model} = Dala.ML.Gpu.load_model("examples/double.onnx")
+      iex> inspect(model)
+      "#Dala.ML.Gpu.Model<double: x f32[batch][3] -> y f32[batch][3]>"
+  """
+  @spec load_model(source(), models_dir: Path.t()) :: {:ok, Model.t()} | {:error, Error.t()}
+  def load_model(source, opts \\ []) do
+    opts = Keyword.validate!(opts, models_dir: nil)
+
+    with {:ok, name, native_source} <- locate(source, opts[:models_dir]),
+         :ok <- Runtime.ensure(),
+         {:ok, ref, inputs, outputs} <-
+           Runtime.answer(&Native.model_load(native_source, &1)) do
+      {:ok, Model.new(ref, name, inputs, outputs)}
+    end
+  end
+
+  defp locate({:binary, bytes}, _folder) when is_binary(bytes),
+    do: {:ok, "model", {:binary, bytes}}
+
+  defp locate(path, _folder) when is_binary(path) do
+    if File.regular?(path) do
+      {:ok, Path.basename(path, ".onnx"), {:path, Path.expand(path)}}
+    else
+      {:error, Models.not_found("the file of the model", [Path.expand(path)])}
+    end
+  end
+
+  defp locate(name, folder) do
+    with {:ok, path} <- Models.find(name, folder), do: {:ok, "#{name}", {:path, path}}
+  end
+
+  @doc """
+  Tells what a model takes and gives, and how large it is.
+
+  The map has `:name`, `:inputs` and `:outputs` as in `Dala.ML.Gpu.Model`, `:opset` and `:producer`
+  of the file, `:nodes` after merging, the number of `:parameters`, and the bytes of the weights
+  (`:weight_bytes`) and of what is kept between layers for the shapes seen so far
+  (`:working_bytes`).
+
+  ## Example
+
+      iex> {:ok, model} = Dala.ML.Gpu.load_model("examples/double.onnx")
+      iex> %{inputs: [input], nodes: 1} = Dala.ML.Gpu.model_info(model)
+      iex> {input.name, input.shape, input.dtype}
+      {"x", {"batch", 3}, :f32}
+  """
+  @spec model_info(Model.t()) :: map()
+  def model_info(%Model{} = model) do
+    model.ref
+    |> Native.model_info()
+    |> Error.value!()
+    |> Map.merge(Map.take(model, [:name, :inputs, :outputs]))
+  end
+
+  @doc """
+  Runs a model and gives its output, or a map of its outputs by name when there are several.
+
+  The input is one tensor, a list in the order of `model.inputs`, or a map by name; tensors are
+  buffers or Nx tensors, and so is what comes back. Only the calling process waits.
+
+  ## Options
+
+    * `:profile` - `true` gives `{:ok, output, layers}` with the time that the device spent on
+      every layer, in order; `false` by default
+
+  ## Example
+
+      iex> {:ok, model} = Dala.ML.Gpu.load_model("examples/double.onnx")
+      iex> input = Dala.Gpu.Compute.buffer([1, 2, 3, 4, 5, 6], {2, 3})
+      iex> {:ok, output} = Dala.ML.Gpu.predict(model, input)
+      iex> Dala.Gpu.Compute.read_list(output)
+      [2.0, 4.0, 6.0, 8.0, 10.0, 12.0]
+  """
+  @spec predict(Model.t(), input(), profile: boolean()) ::
+          {:ok, output()} | {:ok, output(), [layer()]} | {:error, Error.t()}
+  def predict(%Model{} = model, input, opts \\ []) do
+    opts = Keyword.validate!(opts, profile: false)
+
+    with {:ok, buffers, nx?} <- inputs(model, input) do
+      if opts[:profile] do
+        profiled(model, buffers, nx?)
+      else
+        with {:ok, outputs} <- Runtime.answer(&Native.model_predict(model.ref, buffers, &1)),
+             do: {:ok, outputs(model, outputs, nx?)}
+      end
+    end
+  end
+
+  defp profiled(model, buffers, nx?) do
+    with {:ok, outputs, layers} <-
+           Runtime.answer(&Native.model_profile(model.ref, buffers, &1)) do
+      layers = for {layer, ns} <- layers, do: %{layer: layer, ms: ns / 1.0e6}
+      {:ok, outputs(model, outputs, nx?), layers}
+    end
+  end
+
+  @doc """
+  Starts a prediction and returns at once; `await/2` gives its result.
+
+  The inputs are read when the prediction gets to run: do not write to them before it is done.
+
+  ## Example
+
+      iex> {:ok, model} = Dala.ML.Gpu.load_model("examples/double.onnx")
+      iex> input = Dala.Gpu.Compute.buffer([1, 2, 3], {1, 3})
+      iex> {:ok, prediction} = Dala.ML.Gpu.predict_async(model, input)
+      iex> {:ok, output} = Dala.ML.Gpu.await(prediction)
+      iex> Dala.Gpu.Compute.read_list(output)
+      [2.0, 4.0, 6.0]
+  """
+  @spec predict_async(Model.t(), input()) :: {:ok, Prediction.t()} | {:error, Error.t()}
+  def predict_async(%Model{} = model, input) do
+    ref = make_ref()
+
+    with {:ok, buffers, nx?} <- inputs(model, input),
+         :ok <- Native.model_predict(model.ref, buffers, ref) do
+      {:ok, %Prediction{ref: ref, model: model, owner: self(), nx: nx?}}
+    end
+  end
+
+  @doc """
+  Waits for a prediction that this process started.
+
+  `timeout` is in milliseconds or `:infinity`, the default. When it runs out the result is an
+  error with the reason `:timeout`; the prediction goes on, and can be waited for again.
+
+  ## Example
+
+      iex> {:ok, model} = Dala.ML.Gpu.load_model("examples/double.onnx")
+      iex> {:ok, wrong} = Dala.ML.Gpu.predict_async(model, Dala.Gpu.Compute.buffer([1], {1}))
+      iex> {:error, error} = Dala.ML.Gpu.await(wrong, 60_000)
+      iex> error.message
+      "input \\"x\\" has shape {1}, the model takes {batch, 3}"
+  """
+  @spec await(Prediction.t(), timeout()) :: {:ok, output()} | {:error, Error.t()}
+  def await(%Prediction{ref: ref, owner: owner} = prediction, timeout \\ :infinity) do
+    unless owner == self() do
+      raise ArgumentError,
+            "a prediction is waited for by the process that started it, #{inspect(owner)}, " <>
+              "not by #{inspect(self())}"
+    end
+
+    receive do
+      {^ref, {:ok, outputs}} -> {:ok, outputs(prediction.model, outputs, prediction.nx)}
+      {^ref, {:error, error}} -> {:error, error}
+    after
+      timeout ->
+        {:error,
+         %Error{
+           reason: :timeout,
+           message: "the prediction was not done after #{timeout} ms",
+           details: %{timeout: timeout}
+         }}
+    end
+  end
+
+  @doc """
+  Gives the memory of a model back; later predictions are the error `:freed`.
+
+  Predictions that have started are finished first. A model that nobody refers to is freed by
+  garbage collection.
+
+  ## Example
+
+      iex> {:ok, model} = Dala.ML.Gpu.load_model("examples/double.onnx")
+      iex> Dala.ML.Gpu.free_model(model)
+      :ok
+      iex> {:error, error} = Dala.ML.Gpu.predict(model, Dala.Gpu.Compute.buffer([1, 2, 3], {1, 3}))
+      iex> error.reason
+      :freed
+  """
+  @spec free_model(Model.t()) :: :ok
+  def free_model(%Model{ref: ref}), do: Runtime.answer(&Native.model_free(ref, &1))
+
+  @doc """
+  Gives the highest scores of an output with their places, highest first: `[{score, index}]`.
+
+  An output of several rows, `{n, classes}` with n above 1, gives one such list per row.
+
+  ## Options
+
+    * `:k` - how many, 5 by default
+    * `:labels` - a list of names to give in place of the indices; none by default
+
+  ## Example
+
+      iex> output = Dala.Gpu.Compute.buffer([0.5, 0.25, 0.125], {1, 3})
+      iex> Dala.ML.Gpu.top_k(output, k: 2)
+      [{0.5, 0}, {0.25, 1}]
+      iex> Dala.ML.Gpu.top_k(output, k: 1, labels: ["cat", "dog", "fish"])
+      [{0.5, "cat"}]
+  """
+  @spec top_k(tensor(), k: pos_integer(), labels: [String.t()] | nil) ::
+          [{number(), term()}] | [[{number(), term()}]]
+  def top_k(output, opts \\ []) do
+    opts = Keyword.validate!(opts, k: 5, labels: nil)
+    k = k!(opts[:k])
+    buffer = as_buffer(output)
+    labels = opts[:labels] && List.to_tuple(opts[:labels])
+
+    lists =
+      for row <- rows(Buffer.read_list(buffer), buffer.shape) do
+        row
+        |> Enum.with_index()
+        |> Enum.sort_by(fn {score, index} -> {order(score), index} end)
+        |> Enum.take(k)
+        |> Enum.map(fn {score, index} -> {score, label(labels, index)} end)
+      end
+
+    case lists do
+      [only] -> only
+      several -> several
+    end
+  end
+
+  @doc """
+  Lists the models that have a name; `Dala.ML.Gpu.Models` says where their files are looked for.
+
+  ## Example
+
+      iex> Dala.ML.Gpu.available_models()
+      [:mobilenet_v2, :yolo_v5, :blazeface, :posenet, :deeplab]
+  """
+  @spec available_models() :: [atom()]
+  def available_models, do: Models.names()
+
+  # Inputs in the model's order, and whether any of them was an Nx tensor.
+  defp inputs(model, input) do
+    with {:ok, tensors} <- in_order(model, input) do
+      {:ok, Enum.map(tensors, &Buffer.ref!(as_buffer(&1))), Enum.any?(tensors, &nx?/1)}
+    end
+  end
+
+  defp in_order(_model, tensors) when is_list(tensors), do: {:ok, tensors}
+
+  defp in_order(model, tensors) when is_map(tensors) and not is_struct(tensors) do
+    given = Map.new(tensors, fn {name, tensor} -> {to_string(name), tensor} end)
+    names = Enum.map(model.inputs, & &1.name)
+    missing = Enum.reject(names, &is_map_key(given, &1))
+    unknown = given |> Map.keys() |> Enum.reject(&(&1 in names))
+
+    if missing == [] and unknown == [] do
+      {:ok, Enum.map(names, &Map.fetch!(given, &1))}
+    else
+      {:error,
+       %Error{
+         reason: :arity_mismatch,
+         message:
+           "the model takes the inputs #{Enum.map_join(names, ", ", &inspect/1)}, got " <>
+             (given |> Map.keys() |> Enum.map_join(", ", &inspect/1)),
+         details: %{missing: missing, unknown: unknown}
+       }}
+    end
+  end
+
+  defp in_order(_model, tensor), do: {:ok, [tensor]}
+
+  defp nx?(tensor), do: is_struct(tensor) and tensor.__struct__ == Nx.Tensor
+
+  defp as_buffer(tensor), do: if(nx?(tensor), do: NxBridge.from_nx(tensor), else: tensor)
+
+  defp outputs(model, outputs, nx?) do
+    tensors =
+      for {ref, dims, dtype} <- outputs do
+        buffer = %Buffer{ref: ref, shape: List.to_tuple(dims), dtype: dtype}
+        if nx?, do: NxBridge.to_nx(buffer), else: buffer
+      end
+
+    case {model.outputs, tensors} do
+      {[_one], [tensor]} -> tensor
+      {ports, several} -> ports |> Enum.map(& &1.name) |> Enum.zip(several) |> Map.new()
+    end
+  end
+
+  defp rows(elements, shape) do
+    case shape |> Tuple.to_list() |> Enum.reject(&(&1 == 1)) do
+      [_rows, columns] -> Enum.chunk_every(elements, columns)
+      _one_row -> [elements]
+    end
+  end
+
+  # Highest first; what is no number comes last.
+  defp order(:infinity), do: {0, 0}
+  defp order(score) when is_number(score), do: {1, -score}
+  defp order(:neg_infinity), do: {2, 0}
+  defp order(:nan), do: {3, 0}
+
+  defp label(nil, index), do: index
+  defp label(labels, index) when index < tuple_size(labels), do: elem(labels, index)
+  defp label(_labels, index), do: index
+
+  defp k!(k) when is_integer(k) and k > 0, do: k
+
+  defp k!(other) do
+    raise ArgumentError, "expected k: to be a positive integer, got: #{inspect(other)}"
+  end
+end

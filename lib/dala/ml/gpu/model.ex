@@ -1,0 +1,66 @@
+defmodule Dala.ML.Gpu.Model do
+  @moduledoc """
+  A loaded model: what it takes and what it gives.
+
+  `:inputs` and `:outputs` are lists of maps, in the order of the file:
+
+    * `:name` - as the file has it
+    * `:shape` - a tuple of dimensions; one that is free has its name (a string) in its place, or
+      `nil` when it has none. `nil` instead of a tuple: any shape will do
+    * `:dtype` - the element type of its buffers
+    * `:type` - the element type in the file, where that is wider: `:f16` and `:bf16` are held as
+      `:f32`, `:bool` as `:u8`, `:i8` and `:i16` as `:s32`, `:u16` as `:u32`, and `:u64` in the
+      bits of `:s64`
+
+  A model inspects as its inputs and outputs:
+
+      #Dala.ML.Gpu.Model<double: x f32[batch][3] -> y f32[batch][3]>
+  """
+
+  @enforce_keys [:ref, :name, :inputs, :outputs]
+  defstruct [:ref, :name, :inputs, :outputs]
+
+  @type dimension :: non_neg_integer() | String.t() | nil
+  @type port_info :: %{
+          name: String.t(),
+          shape: tuple() | nil,
+          dtype: Dala.Gpu.Compute.Buffer.dtype(),
+          type: atom()
+        }
+  @type t :: %__MODULE__{
+          ref: reference(),
+          name: String.t(),
+          inputs: [port_info()],
+          outputs: [port_info()]
+        }
+
+  @doc false
+  @spec new(reference(), String.t(), [tuple()], [tuple()]) :: t()
+  def new(ref, name, inputs, outputs) do
+    %__MODULE__{ref: ref, name: name, inputs: ports(inputs), outputs: ports(outputs)}
+  end
+
+  defp ports(ports) do
+    for {name, dtype, type, dims} <- ports do
+      %{name: name, shape: dims && List.to_tuple(dims), dtype: dtype, type: type}
+    end
+  end
+
+  @doc false
+  @spec format([port_info()]) :: String.t()
+  def format(ports) do
+    Enum.map_join(ports, ", ", fn port -> "#{port.name} #{port.dtype}#{dims(port.shape)}" end)
+  end
+
+  defp dims(nil), do: "[...]"
+  defp dims(shape), do: shape |> Tuple.to_list() |> Enum.map_join(&"[#{&1 || "?"}]")
+
+  defimpl Inspect do
+    alias Dala.ML.Gpu.Model
+
+    def inspect(model, _opts) do
+      "#Dala.ML.Gpu.Model<#{model.name}: #{Model.format(model.inputs)} -> " <>
+        "#{Model.format(model.outputs)}>"
+    end
+  end
+end

@@ -1,0 +1,196 @@
+defmodule Dala.ML.GpuTest do
+  use Dala.Test.GpuCase, async: true
+
+  alias Dala.ML.Gpu
+  alias Dala.Test.OnnxFile
+
+  doctest Dala.ML.Gpu
+  doctest Dala.ML.Gpu.Models
+
+  defp double do
+    OnnxFile.model(
+      [{"Mul", ["x", "two"], ["y"]}],
+      [{"x", :f32, ["batch", 3]}],
+      [{"y", :f32, ["batch", 3]}],
+      constants: [{"two", {:f32, [1], f32([2.0])}}]
+    )
+  end
+
+  # y = a - b, z = a * b
+  defp two_by_two do
+    OnnxFile.model(
+      [{"Sub", ["a", "b"], ["y"]}, {"Mul", ["a", "b"], ["z"]}],
+      [{"a", :f32, ["n"]}, {"b", :f32, ["n"]}],
+      [{"y", :f32, ["n"]}, {"z", :f32, ["n"]}]
+    )
+  end
+
+  defp load!(bytes) do
+    assert {:ok, model} = Gpu.load_model({:binary, bytes})
+    model
+  end
+
+  test "the example model is what the tests write" do
+    if System.get_env("DALA_UPDATE_GUIDES") == "1",
+      do: File.write!("examples/double.onnx", double())
+
+    assert File.read!("examples/double.onnx") == double()
+  end
+
+  test "inputs in a list, or by name; several outputs by name" do
+    model = load!(two_by_two())
+    a = Compute.buffer([5, 7], {2})
+    b = Compute.buffer([2, 3], {2})
+
+    for input <- [[a, b], %{"a" => a, "b" => b}, %{a: a, b: b}] do
+      assert {:ok, %{"y" => y, "z" => z}} = Gpu.predict(model, input)
+      assert Compute.read_list(y) == [3.0, 4.0]
+      assert Compute.read_list(z) == [10.0, 21.0]
+    end
+
+    assert_error(Gpu.predict(model, %{"a" => a, "c" => b}), :arity_mismatch, [
+      ~s(the model takes the inputs "a", "b", got "a", "c")
+    ])
+
+    assert_error(Gpu.predict(model, a), :arity_mismatch, "the model takes 2 inputs, got 1")
+
+    assert_error(
+      Gpu.predict(model, [a, Compute.buffer([1], {1})]),
+      :shape_mismatch,
+      ~s(input "b" has shape {1}, the model takes {n})
+    )
+  end
+
+  test "inspects as its inputs and outputs" do
+    assert inspect(load!(two_by_two())) ==
+             "#Dala.ML.Gpu.Model<model: a f32[n], b f32[n] -> y f32[n], z f32[n]>"
+  end
+
+  test "model_info/1" do
+    info = Gpu.model_info(load!(double()))
+    assert %{name: "model", opset: 17, producer: "dala tests", nodes: 1, parameters: 1} = info
+    assert info.weight_bytes == 4
+    assert [%{name: "y", shape: {"batch", 3}, dtype: :f32, type: :f32}] = info.outputs
+  end
+
+  test "profile: true gives the time of each layer" do
+    model = load!(two_by_two())
+    a = Compute.buffer([5, 7], {2})
+    assert {:ok, %{"y" => _y, "z" => _z}, layers} = Gpu.predict(model, [a, a], profile: true)
+    assert [%{layer: "Sub (Sub_y)", ms: ms}, %{layer: "Mul (Mul_z)"}] = layers
+    assert is_float(ms)
+    assert_raise ArgumentError, fn -> Gpu.predict(model, [a, a], fast: true) end
+  end
+
+  test "many processes at once, and predictions that are not waited for" do
+    model = load!(double())
+
+    tasks =
+      for i <- 1..20 do
+        Task.async(fn ->
+          input = Compute.buffer([i, i, i], {1, 3})
+          {:ok, prediction} = Gpu.predict_async(model, input)
+          {:ok, _never_awaited} = Gpu.predict_async(model, input)
+          {:ok, output} = Gpu.await(prediction, 60_000)
+          Compute.read_list(output)
+        end)
+      end
+
+    assert Task.await_many(tasks, 60_000) == for(i <- 1..20, do: [2.0 * i, 2.0 * i, 2.0 * i])
+  end
+
+  test "await/2 is for the process that started it, and has a timeout" do
+    model = load!(double())
+    {:ok, prediction} = Gpu.predict_async(model, Compute.buffer([1, 2, 3], {1, 3}))
+    task = Task.async(fn -> catch_error(Gpu.await(prediction)) end)
+    assert %ArgumentError{message: message} = Task.await(task)
+    assert message =~ "waited for by the process that started it"
+    assert {:ok, _output} = Gpu.await(prediction, 60_000)
+    assert_error(Gpu.await(prediction, 0), :timeout, "was not done after 0 ms")
+  end
+
+  test "a model's memory goes back" do
+    weights = for _ <- 1..65_536, into: <<>>, do: <<1.0::float-32-native>>
+
+    bytes =
+      OnnxFile.model(
+        [{"Add", ["x", "w"], ["y"]}],
+        [{"x", :f32, [65_536]}],
+        [{"y", :f32, [65_536]}],
+        constants: [{"w", {:f32, [65_536], weights}}]
+      )
+
+    model = load!(bytes)
+    assert {:ok, output} = Gpu.predict(model, zeros({65_536}))
+    assert output |> Compute.read_list() |> Enum.uniq() == [1.0]
+    assert Gpu.free_model(model) == :ok
+    assert Gpu.free_model(model) == :ok
+    assert_error(Gpu.predict(model, zeros({65_536})), :freed, "the model has been freed")
+  end
+
+  test "files that are not there, not models, or not supported" do
+    assert_error(Gpu.load_model("no/such.onnx"), :model_not_found, [
+      Path.expand("no/such.onnx"),
+      "DALA_MODELS_DIR"
+    ])
+
+    assert_error(Gpu.load_model("mix.exs"), :invalid_model)
+
+    assert_error(
+      Gpu.load_model({:binary, binary_part(double(), 0, 50)}),
+      :invalid_model,
+      "ends early"
+    )
+
+    unknown = OnnxFile.model([{"Fancy", ["x"], ["y"]}], [{"x", :f32, [1]}], [{"y", :f32, [1]}])
+
+    error = assert_error(Gpu.load_model({:binary, unknown}), :unsupported_op, "Fancy (Fancy_y)")
+    assert error.details.operators == "Fancy"
+    assert_raise ArgumentError, ~r/expected the name of a model/, fn -> Gpu.load_model(:gpt) end
+  end
+
+  test "models by name are found in the folder" do
+    folder = scratch_dir("models")
+
+    assert_error(Gpu.load_model(:blazeface, models_dir: folder), :model_not_found, [
+      Path.join(folder, "blazeface.onnx"),
+      "torch.onnx.export"
+    ])
+
+    File.write!(Path.join(folder, "blazeface.onnx"), double())
+    assert {:ok, %{name: "blazeface"}} = Gpu.load_model(:blazeface, models_dir: folder)
+  end
+
+  test "integers, conditions and halves" do
+    bytes =
+      OnnxFile.model(
+        [
+          {"Greater", ["x", "limit"], ["big"]},
+          {"Cast", ["x"], ["half"], to: 10},
+          {"ArgMax", ["x"], ["place"], axis: 0, keepdims: 0}
+        ],
+        [{"x", :f32, [3]}],
+        [{"big", :bool, [3]}, {"half", :f16, [3]}, {"place", :i64, []}],
+        constants: [{"limit", {:f32, [], f32([1.0])}}]
+      )
+
+    assert {:ok, outputs} = Gpu.predict(load!(bytes), Compute.buffer([0.5, 2049, 1], {3}))
+    assert %{"big" => big, "half" => half, "place" => place} = outputs
+    assert {Buffer.dtype(big), Compute.read_list(big)} == {:u8, [0, 1, 0]}
+    assert {Buffer.dtype(half), Compute.read_list(half)} == {:f32, [0.5, 2048.0, 1.0]}
+    assert {Buffer.shape(place), Compute.read_list(place)} == {{}, [1]}
+  end
+
+  describe "top_k/2" do
+    test "of several rows, of fewer elements than asked for, of what is no number" do
+      rows = Compute.buffer([1, 3, 2, 6, 5, 4], {2, 3})
+      assert Gpu.top_k(rows, k: 1) == [[{3.0, 1}], [{6.0, 0}]]
+      assert Gpu.top_k(Compute.buffer([1, 2], {2})) == [{2.0, 1}, {1.0, 0}]
+
+      assert Gpu.top_k(Compute.buffer([:nan, 1, :infinity], {3})) ==
+               [{:infinity, 2}, {1.0, 1}, {:nan, 0}]
+
+      assert_raise ArgumentError, ~r/k: to be a positive integer/, fn -> Gpu.top_k(rows, k: 0) end
+    end
+  end
+end
