@@ -67,6 +67,15 @@ build: setup ## compile everything
 demo: build ## run the quick start example
 	@mix run examples/quick_start.exs
 
+.PHONY: gallery
+gallery: build ## write a page that shows every filter (PICTURE=photo.jpg for one's own)
+	@mix dala.gallery $(if $(PICTURE),--picture '$(PICTURE)') \
+	  $(if $(DOCS),--thumbnails guides/images/filters)
+
+.PHONY: camera
+camera: build ## run filters on a moving scene, in a window
+	@mix dala.camera $(ARGS)
+
 .PHONY: test
 ifeq ($(SAN),)
 test: setup ## check formats, run native and Elixir tests (SAN=asan|tsan: native tests, sanitized)
@@ -82,7 +91,7 @@ endif
 .PHONY: test-native
 test-native: native-tests ## run the native tests
 	@echo '==> native tests$(if $(SAN), ($(SAN)))'
-	@$(cold_caches) && ctest --test-dir $(NATIVE_DIR) --output-on-failure --no-tests=error $(ARGS)
+	@$(cold_caches) && ctest --test-dir $(NATIVE_DIR) --parallel $(JOBS) --output-on-failure --no-tests=error $(ARGS)
 
 .PHONY: test-elixir
 test-elixir: ## run the Elixir tests (ARGS are passed on)
