@@ -3,6 +3,7 @@
 //
 //   _build/bench/dala_bench [--quick] [--only <part of a name>]
 //   _build/bench/dala_bench --serve-calls    (see call_cost.cpp)
+//   _build/bench/dala_bench --serve-frames   (see frame_chain.cpp)
 #include <unistd.h>
 
 #include <cstdio>
@@ -12,6 +13,7 @@
 #include <thread>
 
 #include "bench/call_cost.hpp"
+#include "bench/frame_chain.hpp"
 #include "bench/harness.hpp"
 
 namespace {
@@ -52,6 +54,9 @@ int main(int argc, char** argv) {
       options.only = argv[++i];
     } else if (std::strcmp(argv[i], "--serve-calls") == 0) {
       dala::bench::serve_calls();
+      return 0;
+    } else if (std::strcmp(argv[i], "--serve-frames") == 0) {
+      dala::bench::serve_frames();
       return 0;
     } else {
       std::fprintf(stderr, "usage: dala_bench [--quick] [--only <part of a name>]\n");

@@ -268,6 +268,43 @@ defmodule Dala.DocumentedExamplesTest do
       assert Dala.Gpu.Compute.free_pipeline(pipeline) == :ok
     end
 
+    test "of filters" do
+      input_buf = Dala.Gpu.Compute.buffer_from_binary(frame(), {480, 640, 4}, :u8)
+      blurred_buf = Dala.Gpu.Compute.buffer_zeros({480, 640, 4}, :u8)
+      sharpened_buf = Dala.Gpu.Compute.buffer_zeros({480, 640, 4}, :u8)
+      output_buf = Dala.Gpu.Compute.buffer_zeros({480, 640, 4}, :u8)
+
+      pipeline = Dala.Gpu.Compute.pipeline()
+
+      pipeline
+      |> Dala.Gpu.Compute.pipeline_add(%{
+        op: :run_kernel,
+        kernel: :blur,
+        inputs: [input_buf],
+        output: blurred_buf,
+        params: %{radius: 3, sigma: 1.5}
+      })
+      |> Dala.Gpu.Compute.pipeline_add(%{
+        op: :run_kernel,
+        kernel: :sharpen,
+        inputs: [blurred_buf],
+        output: sharpened_buf,
+        params: %{amount: 0.5}
+      })
+      |> Dala.Gpu.Compute.pipeline_add(%{
+        op: :run_kernel,
+        kernel: :grayscale,
+        inputs: [sharpened_buf],
+        output: output_buf,
+        params: %{}
+      })
+
+      assert Dala.Gpu.Compute.pipeline_run(pipeline) == :ok
+      # In the middle of a side both blurs see one colour only.
+      assert binary_part(Dala.Gpu.Compute.read(output_buf), 4 * 100, 4) == <<76, 76, 76, 255>>
+      assert binary_part(Dala.Gpu.Compute.read(output_buf), 4 * 500, 4) == <<29, 29, 29, 255>>
+    end
+
     test "end with softmax" do
       logits_buf = Dala.Gpu.Compute.buffer([1.0, 2.0, 3.0], {1, 3}, :f32)
       probs_buf = Dala.Gpu.Compute.buffer_zeros({1, 3}, :f32)
@@ -311,6 +348,55 @@ defmodule Dala.DocumentedExamplesTest do
 
       assert Dala.Gpu.Compute.Pipeline.run(pipeline) == :ok
       assert Dala.Gpu.Compute.read_list(buffer) == [0.0]
+    end
+  end
+
+  # Red on the left, blue on the right.
+  defp frame do
+    row = :binary.copy(<<255, 0, 0, 255>>, 320) <> :binary.copy(<<0, 0, 255, 255>>, 320)
+    :binary.copy(row, 480)
+  end
+
+  describe "filters" do
+    test "on their own" do
+      rgba_data = frame()
+      blurred = Dala.Media.Gpu.blur(rgba_data, 640, 480, radius: 3, sigma: 1.5)
+      assert byte_size(blurred) == byte_size(rgba_data)
+      gray = Dala.Media.Gpu.grayscale(rgba_data, 640, 480)
+      assert binary_part(gray, 0, 4) == <<76, 76, 76, 255>>
+      bright = Dala.Media.Gpu.brightness(rgba_data, 640, 480, 0.2)
+      assert binary_part(bright, 0, 4) == <<255, 51, 51, 255>>
+      contrast = Dala.Media.Gpu.contrast(rgba_data, 640, 480, 0.3)
+      assert binary_part(contrast, 0, 4) == <<255, 0, 0, 255>>
+    end
+
+    test "on frames" do
+      rgba_data = frame()
+      {:ok, ctx} = Dala.Media.Gpu.start_pipeline(640, 480)
+
+      output =
+        Dala.Media.Gpu.process_frame(ctx, rgba_data, [
+          {:blur, %{radius: 3, sigma: 1.5}},
+          {:sharpen, %{amount: 0.3}},
+          {:brightness, %{value: 0.1}}
+        ])
+
+      assert binary_part(output, 0, 4) == <<255, 26, 26, 255>>
+      assert Dala.Media.Gpu.stop_pipeline(ctx) == :ok
+    end
+
+    test "to a surface" do
+      {:ok, surface} = Dala.Gpu.create_surface(640, 480)
+      output_buf = Dala.Gpu.Compute.buffer_zeros({480, 640, 4}, :u8)
+
+      assert Dala.Gpu.Compute.run_to_surface(:generate_gradient, [], output_buf, surface, %{}) ==
+               :ok
+
+      assert Dala.Gpu.Compute.run_kernel(:generate_gradient, [], output_buf, %{}) == :ok
+      pixels = Dala.Gpu.Compute.read(output_buf)
+      assert Dala.Gpu.set_pixels(surface, pixels) == :ok
+      assert Dala.Gpu.present(surface) == :ok
+      assert <<_red, _green, 128, 255, _rest::binary>> = Dala.Gpu.get_pixels(surface)
     end
   end
 

@@ -1,19 +1,47 @@
 defmodule Dala.GuidesTest do
   use Dala.Test.GpuCase, async: true
 
-  @guide "guides/kernels.md"
+  alias Dala.Media.Image
+  alias Dala.Test.KernelTable
+
   @start "<!-- The table is checked by test/guides_test.exs, which also says how to renew it. -->\n"
 
   test "the table of kernels is that of the kernels there are" do
-    [before, table] = @guide |> File.read!() |> String.split(@start)
-    rendered = Dala.Test.KernelTable.render()
+    check_table("guides/kernels.md", KernelTable.render())
+  end
+
+  test "the table of filters is that of the filters there are, with a picture each" do
+    check_table("guides/filters.md", KernelTable.render_filters())
+
+    for name <- Dala.Media.Gpu.Filter.names() do
+      assert {:ok, _picture} = Image.read("guides/images/filters/#{name}.jpg")
+    end
+  end
+
+  defp check_table(guide, rendered) do
+    [before, table] = guide |> File.read!() |> String.split(@start)
 
     if System.get_env("DALA_UPDATE_GUIDES") == "1" do
-      File.write!(@guide, before <> @start <> rendered)
+      File.write!(guide, before <> @start <> rendered)
     else
       assert table == rendered,
-             "#{@guide} is out of date; DALA_UPDATE_GUIDES=1 mix test test/guides_test.exs renews it"
+             "#{guide} is out of date; DALA_UPDATE_GUIDES=1 mix test test/guides_test.exs renews it"
     end
+  end
+
+  test "the examples on filters" do
+    dir = scratch_dir("filters")
+    photo = Path.join(dir, "photo.jpg")
+    :ok = Image.write(Image.new(64, 48, Dala.Media.TestScene.frame(64, 48)), photo)
+
+    "guides/filters.md"
+    |> code()
+    |> Enum.join("\n")
+    |> String.replace("photo.jpg", photo)
+    |> String.replace("soft.png", Path.join(dir, "soft.png"))
+    |> Code.eval_string()
+
+    assert {:ok, %{width: 64, height: 48}} = Image.read(Path.join(dir, "soft.png"))
   end
 
   # The Elixir code of a document, in order, but for configuration and dependencies.

@@ -1,6 +1,7 @@
 defmodule Dala.Test.KernelTable do
   @moduledoc false
-  # The table of kernels in guides/kernels.md, from the descriptions the library itself goes by.
+  # The tables of guides/kernels.md and guides/filters.md, from the descriptions the library itself
+  # goes by.
 
   alias Dala.Gpu.Compute.Kernel
 
@@ -12,6 +13,30 @@ defmodule Dala.Test.KernelTable do
       ["| Kernel | Inputs | Types | Parameters | Output |", "|---|---|---|---|---|" | rows],
       "\n"
     ) <> "\n"
+  end
+
+  # What pictures that are not flat need not be told.
+  @of_flat_buffers ~w(width height channels)
+
+  @doc "Writes the table of filters, each with a picture of what it does."
+  def render_filters do
+    kernels = Map.new(Kernel.list(), &{&1.name, &1})
+
+    rows =
+      for name <- Dala.Media.Gpu.Filter.names() do
+        kernel = Map.fetch!(kernels, Atom.to_string(name))
+        params = Enum.reject(kernel.params, &(&1.name in @of_flat_buffers))
+
+        cells = [
+          "![#{name}](images/filters/#{name}.jpg)",
+          "`#{name}`: #{kernel.summary}",
+          params(params)
+        ]
+
+        "| #{Enum.map_join(cells, " | ", &String.replace(&1, "|", "\\|"))} |"
+      end
+
+    Enum.join(["| | Filter | Parameters |", "|---|---|---|" | rows], "\n") <> "\n"
   end
 
   defp row(kernel) do

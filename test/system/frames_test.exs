@@ -1,0 +1,69 @@
+defmodule Dala.System.FramesTest do
+  # A stream of frames that goes on for long.
+  use Dala.Test.GpuCase, async: false
+
+  alias Dala.Media.Gpu
+
+  @moduletag timeout: 300_000
+
+  @frames 10_000
+
+  test "memory stays as it is, and nothing is allocated after the second frame" do
+    {:ok, ctx} = Gpu.start_pipeline(160, 120)
+    frames = for i <- 0..7, do: :binary.copy(<<i * 30, 255 - i * 30, i * 10, 255>>, 160 * 120)
+
+    filters = fn i ->
+      [{:blur, %{radius: 2}}, {:brightness, %{value: rem(i, 10) / 20}}, :sepia]
+    end
+
+    # A frame lives while somebody refers to it; here nobody does after its turn.
+    run = fn i ->
+      result = Gpu.process_frame(ctx, Enum.at(frames, rem(i, 8)), filters.(i))
+      assert byte_size(result) == 160 * 120 * 4
+      :erlang.garbage_collect()
+    end
+
+    run.(1)
+    run.(2)
+    before = {Compute.counters(), Compute.memory_info()}
+
+    reports = watch_schedulers(fn -> for i <- 3..@frames, do: run.(i) end)
+
+    {counters, memory} = {Compute.counters(), Compute.memory_info()}
+    {counters_before, memory_before} = before
+    assert counters.allocations == counters_before.allocations
+    assert counters.compiled == counters_before.compiled
+    assert memory.in_use == memory_before.in_use
+    assert Gpu.stats(ctx).frames == @frames
+
+    if Compute.device_info().zero_copy do
+      assert counters.bytes_in == counters_before.bytes_in
+      assert counters.bytes_out == counters_before.bytes_out
+    end
+
+    assert reports == []
+  end
+
+  # Calls into the library that held a scheduler for longer than a time slice of the system.
+  defp watch_schedulers(function) do
+    previous = :erlang.system_monitor(self(), [{:long_schedule, 30}])
+
+    try do
+      function.()
+    after
+      :erlang.system_monitor(previous)
+    end
+
+    flush([])
+  end
+
+  defp flush(reports) do
+    receive do
+      {:monitor, pid, :long_schedule, info} ->
+        native = Enum.any?([info[:in], info[:out]], &match?({Dala.Gpu.Compute.Native, _, _}, &1))
+        flush(if native, do: [{pid, info} | reports], else: reports)
+    after
+      0 -> reports
+    end
+  end
+end
