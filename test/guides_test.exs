@@ -118,6 +118,21 @@ defmodule Dala.GuidesTest do
     Code.eval_string(Enum.join(code("guides/onnx.md"), "\n"))
   end
 
+  test "the example on pipelines, and what it says about it" do
+    image =
+      Compute.buffer(List.duplicate(-1, 500_000) ++ List.duplicate(4, 500_000), {1000, 1000})
+
+    binding = [image: image, bias: Compute.buffer([0.5], {1}), total: zeros({})]
+    guide = "guides/pipelines.md"
+    {_result, binding} = Code.eval_string(Enum.join(code(guide), "\n"), binding)
+    assert Compute.read_list(binding[:total]) == [1_250_000.0]
+
+    [[plan]] =
+      Regex.scan(~r/^```\n(stages .*?)\n```$/ms, File.read!(guide), capture: :all_but_first)
+
+    assert to_string(Pipeline.explain(binding[:pipeline])) == plan
+  end
+
   test "the example on kernels" do
     binding = [input: Compute.buffer([-1, 0.5, 2], {3}), output: zeros({3})]
     Code.eval_string(Enum.join(code("guides/kernels.md"), "\n"), binding)

@@ -245,6 +245,57 @@ defmodule Dala.PropertiesTest do
     )
   end
 
+  test "a pipeline gives what its kernels give one by one" do
+    slot = :proper_types.integer(0, 3)
+
+    step =
+      :proper_types.oneof([
+        {:proper_types.oneof([:elementwise_add, :elementwise_mul]), slot, slot, slot},
+        {:neg, slot, slot},
+        {:scalar_mul, slot, slot, :proper_types.integer(-3, 3)},
+        {:reduce_max, slot}
+      ])
+
+    check(
+      :proper_types.list(step),
+      fn steps ->
+        one_by_one = Map.new(0..3, &{&1, Compute.buffer([&1, 2, 3 - &1], {3}, :s32)})
+        together = Map.new(0..3, &{&1, Compute.buffer([&1, 2, 3 - &1], {3}, :s32)})
+        # A value that only the pipeline has goes through slot 4.
+        apart = Map.put(one_by_one, 4, zeros({}, :s32))
+        fused = Map.put(together, 4, Pipeline.temporary({}, :s32))
+        stages = Enum.flat_map(steps, &stages_of/1)
+
+        for {kernel, inputs, output, params} <- stages do
+          :ok = Compute.run_kernel(kernel, Enum.map(inputs, &apart[&1]), apart[output], params)
+        end
+
+        pipeline = Pipeline.new()
+
+        for {kernel, inputs, output, params} <- stages do
+          Pipeline.add(pipeline, %{
+            op: :run_kernel,
+            kernel: kernel,
+            inputs: Enum.map(inputs, &fused[&1]),
+            output: fused[output],
+            params: params
+          })
+        end
+
+        Pipeline.run(pipeline) == :ok and
+          Enum.all?(0..3, &(Compute.read(fused[&1]) == Compute.read(apart[&1])))
+      end,
+      12
+    )
+  end
+
+  defp stages_of({kernel, a, b}), do: [{kernel, [a], b, %{}}]
+  defp stages_of({:scalar_mul, a, b, factor}), do: [{:scalar_mul, [a], b, %{scalar: factor}}]
+  defp stages_of({kernel, a, b, c}), do: [{kernel, [a, b], c, %{}}]
+
+  defp stages_of({:reduce_max, a}),
+    do: [{:reduce_max, [a], 4, %{}}, {:elementwise_sub, [a, 4], a, %{}}]
+
   @size 2000
 
   defp filled(value), do: Compute.buffer(List.duplicate(value, @size), {@size}, :s32)

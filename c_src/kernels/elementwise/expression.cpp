@@ -67,6 +67,18 @@ void check_names(const std::string& kernel, const std::vector<std::string>& para
   }
 }
 
+// A name in front of a parenthesis.
+bool calls_function(const std::string& expression) {
+  char before = ' ';
+  for (unsigned char c : expression) {
+    if (c == '(' && (std::isalnum(static_cast<unsigned char>(before)) != 0 || before == '_')) {
+      return true;
+    }
+    if (std::isspace(c) == 0) before = static_cast<char>(c);
+  }
+  return false;
+}
+
 // static inline T NAME(T x, T scale) { return (T)(x * scale); }
 std::string function_source(const std::string& expression, int inputs,
                             const std::vector<std::string>& params) {
@@ -154,10 +166,12 @@ Descriptor make_pointwise_expression(const std::string& name, const std::string&
                             broadcast_layout(name, call.inputs, call.output.shape),
                             values_of(call, params));
   };
-  descriptor.body = [params, source](const Call& call, const Planner&) {
+  descriptor.body = [params, source, heavy = calls_function(expression)](const Call& call,
+                                                                         const Planner&) {
     const DType dtype = call.output.dtype;
     Body body = pointwise_body(call, function_name(source, dtype), {function_part(source, dtype)},
                                values_of(call, params));
+    body.heavy = heavy;
     body.options = options_for(dtype);
     return body;
   };

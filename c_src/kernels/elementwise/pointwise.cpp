@@ -121,6 +121,10 @@ Body op_body(const PointwiseOp& op, const Call& call, const Planner& planner,
              const std::vector<Value>& values) {
   const DType dtype = call.output.dtype;
   Body body = pointwise_body(call, function_of(op, dtype), op_source(planner, dtype), values);
+  const std::vector<std::string> long_ones =
+      is_float(dtype) ? std::vector<std::string>{"exp", "log", "pow", "sigmoid", "tanh"}
+                      : std::vector<std::string>{"div", "pow"};
+  body.heavy = std::find(long_ones.begin(), long_ones.end(), op.name) != long_ones.end();
   // Its constants are of double precision, and have to stay that.
   if (dtype == DType::f64) body.options = "";
   return body;

@@ -45,6 +45,9 @@ struct Body {
   std::vector<Port> inputs;
   Port output;
   std::vector<BodyParam> params;
+  // Long, as exp is: a CPU runs two of these one after the other faster than both at once. For
+  // loops whose templates have NEXT.
+  bool heavy = false;
   // Build options that it has to be compiled with; none: any will do.
   std::optional<std::string> options;
 };

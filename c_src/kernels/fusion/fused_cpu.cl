@@ -3,7 +3,11 @@
 //   ENTRY      the kernel's name
 //   ARGUMENTS  its arguments: inputs in0.., outputs out0.., parameters p0.., each with a comma
 //   PLACE      the stages as statements: inputs are loaded, one after the other the stages'
-//              functions are called, then outputs are stored at the place i
+//              functions are called, then outputs are stored at the place i. NEXT begins another
+//              of its N_SECTIONS sections, which are loops of their own here: long functions share
+//              a loop badly
+//   KEEP_VALUES  declares by KEEP(type, name) what passes from a section to a later one, where it
+//              is KEPT(name)
 //   N_WALKED   how many inputs broadcast other than as a single value; PLACE says ROW(n) for the
 //              place in the n-th of them if it is contiguous along the innermost dimension, and
 //              REPEATED(n) if it repeats along it
@@ -13,7 +17,8 @@
 // A work-group is one item and owns layout.chunk consecutive places. Edge rule: the last chunk ends
 // at layout.count. Preconditions: 1 <= rank <= MAX_RANK, dims > 0; an input that shares memory with
 // an output is read at the place i only, which is why iterations are independent and the loops say
-// so. Nothing is assumed about alignment beyond the element's.
+// so. With several sections they do a block of places at a time, whose values stay in the cache.
+// Nothing is assumed about alignment beyond the element's.
 
 typedef struct {
   long count;  // places
@@ -31,9 +36,26 @@ void ENTRY(ARGUMENTS const PASTE(ENTRY, _layout) layout) {
   const long end = min(begin + layout.chunk, layout.count);
   if (begin >= end) return;
 
+#define BLOCK 256
+#define KEEP(type, name) type name[BLOCK];
+#define KEPT(name) name[j]
+#define NEXT                                                                   \
+  }                                                                            \
+  INDEPENDENT_LOOP                                                             \
+  for (long j = 0; j < run; ++j) {                                             \
+    const long i = first + j;
+
+  KEEP_VALUES
+  const long longest = N_SECTIONS > 1 ? BLOCK : layout.chunk;
 #if N_WALKED == 0
-  INDEPENDENT_LOOP
-  for (long i = begin; i < end; ++i) { PLACE }
+  for (long first = begin; first < end; first += longest) {
+    const long run = min(longest, end - first);
+    INDEPENDENT_LOOP
+    for (long j = 0; j < run; ++j) {
+      const long i = first + j;
+      PLACE
+    }
+  }
 #else
   // Where the chunk begins: a position in every dimension, and per input the offset of its row.
   const long row_length = layout.dims[0];
@@ -51,13 +73,15 @@ void ENTRY(ARGUMENTS const PASTE(ENTRY, _layout) layout) {
 #define REPEATED(n) row[n]
   long column = begin % row_length;
   for (long first = begin; first < end;) {
-    const long run = min(row_length - column, end - first);
+    const long run = min(min(row_length - column, end - first), longest);
     INDEPENDENT_LOOP
     for (long j = 0; j < run; ++j) {
       const long i = first + j;
       PLACE
     }
     first += run;
+    column += run;
+    if (column < row_length) continue;
     column = 0;
     for (long d = 1; d < layout.rank; ++d) {
       for (int n = 0; n < N_WALKED; ++n) row[n] += layout.strides[n][d];
@@ -70,3 +94,8 @@ void ENTRY(ARGUMENTS const PASTE(ENTRY, _layout) layout) {
 #undef REPEATED
 #endif
 }
+
+#undef BLOCK
+#undef KEEP
+#undef KEPT
+#undef NEXT

@@ -1,7 +1,7 @@
 // Several stages at every place of their outputs, for devices with many narrow processors.
-// ENTRY, ARGUMENTS, PLACE, N_WALKED and layout are those of fused_cpu.cl.
+// ENTRY, ARGUMENTS, KEEP_VALUES, PLACE, N_WALKED and layout are those of fused_cpu.cl.
 //
-// One work item per place. Edge rule: items past layout.count do nothing. Preconditions:
+// One work item per place, so sections are nothing but scopes. Edge rule: items past layout.count do nothing. Preconditions:
 // 1 <= rank <= MAX_RANK, dims > 0; an input that shares memory with an output is read at the place
 // i only.
 
@@ -19,8 +19,15 @@ __kernel void ENTRY(ARGUMENTS const PASTE(ENTRY, _layout) layout) {
   const long i = (long)get_global_id(0);
   if (i >= layout.count) return;
 
+#define KEEP(type, name) type name;
+#define KEPT(name) name
+#define NEXT                                                                   \
+  }                                                                            \
+  {
+
+  KEEP_VALUES
 #if N_WALKED == 0
-  PLACE
+  { PLACE }
 #else
   long at[N_WALKED];
   for (int n = 0; n < N_WALKED; ++n) at[n] = 0;
@@ -34,8 +41,12 @@ __kernel void ENTRY(ARGUMENTS const PASTE(ENTRY, _layout) layout) {
   }
 #define ROW(n) at[n]
 #define REPEATED(n) at[n]
-  PLACE
+  { PLACE }
 #undef ROW
 #undef REPEATED
 #endif
 }
+
+#undef KEEP
+#undef KEPT
+#undef NEXT

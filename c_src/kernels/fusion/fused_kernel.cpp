@@ -1,6 +1,7 @@
 #include "kernels/fusion/fused_kernel.hpp"
 
 #include <algorithm>
+#include <set>
 #include <utility>
 
 #include "kernels/elementwise/broadcast.hpp"
@@ -51,39 +52,130 @@ std::string arguments_of(const Recipe& recipe) {
   return arguments;
 }
 
-// All loads come before all stores, so an output may be an input as well.
-std::string place_of(const Recipe& recipe, const Walk& walk) {
-  std::string code;
+// Where each input is read, as PLACE says it.
+std::vector<std::string> places_read(const Recipe& recipe, const Walk& walk) {
+  std::vector<std::string> result;
   size_t walk_index = 0;
-  for (size_t i = 0; i < recipe.inputs.size(); ++i) {
-    const Port& port = recipe.inputs[i].port;
-    std::string place = places(port.shape) == 1 ? "0" : "i";
-    if (walked(port, places_of(recipe))) {
+  for (const Recipe::Input& input : recipe.inputs) {
+    std::string place = places(input.port.shape) == 1 ? "0" : "i";
+    if (walked(input.port, places_of(recipe))) {
       const bool repeats = walk.strides[walk_index].front() == 0;
       place = text(repeats ? "REPEATED(" : "ROW(", walk_index++, ")");
     }
-    code += text("const VALUE_", port.slot, " x", i, " = LOAD_", port.slot, "(in", i, ", ", place,
-                 "); ");
+    result.push_back(std::move(place));
   }
-  size_t param = 0;
-  for (size_t k = 0; k < recipe.steps.size(); ++k) {
-    const Body& body = recipe.steps[k].stage->body;
+  return result;
+}
+
+// Steps in sections with one heavy body at most: the section of each step.
+std::vector<size_t> sections_of(const Recipe& recipe) {
+  std::vector<size_t> sections;
+  size_t current = 0;
+  bool heavy = false;
+  for (const Recipe::Step& step : recipe.steps) {
+    if (step.stage->body.heavy && heavy) ++current;
+    heavy = heavy || step.stage->body.heavy;
+    sections.push_back(current);
+  }
+  return sections;
+}
+
+// The code of a place. Stores are in the last section and after all loads there, so an output may
+// be an input as well.
+struct PlaceCode {
+  std::string keep;   // declares what passes from section to section
+  std::string place;  // the sections, with NEXT between them
+  size_t sections = 1;
+};
+
+class PlaceWriter {
+ public:
+  PlaceWriter(const Recipe& recipe, const Walk& walk)
+      : recipe_(recipe), sections_(sections_of(recipe)), places_(places_read(recipe, walk)) {
+    for (const Recipe::Step& step : recipe.steps) {
+      first_param_.push_back(params_);
+      params_ += step.stage->body.params.size();
+    }
+  }
+
+  PlaceCode write() {
+    const size_t last = sections_.back();
+    for (size_t section = 0; section <= last; ++section) {
+      if (section > 0) code_.place += "NEXT ";
+      loaded_.clear();
+      fetched_.clear();
+      for (size_t k = 0; k < recipe_.steps.size(); ++k) {
+        if (sections_[k] == section) step(k);
+      }
+    }
+    for (size_t output : recipe_.outputs) fetch(output, last);
+    for (size_t i = 0; i < recipe_.outputs.size(); ++i) {
+      const size_t k = recipe_.outputs[i];
+      code_.place += text("STORE_", slot(k), "(out", i, ", i, v", k, "); ");
+    }
+    code_.sections = last + 1;
+    return std::move(code_);
+  }
+
+ private:
+  const std::string& slot(size_t k) const { return recipe_.steps[k].stage->body.output.slot; }
+
+  void step(size_t k) {
+    const Body& body = recipe_.steps[k].stage->body;
     std::vector<std::string> arguments;
     if (body.takes_place) arguments.emplace_back("i");
-    for (const Recipe::Source& source : recipe.steps[k].inputs) {
+    for (const Recipe::Source& source : recipe_.steps[k].inputs) {
+      if (source.computed) {
+        fetch(source.index, sections_[k]);
+      } else {
+        load(source.index);
+      }
       arguments.push_back(text(source.computed ? "v" : "x", source.index));
     }
-    for (size_t n = 0; n < body.params.size(); ++n) arguments.push_back(text("p", param++));
-    code += text("const VALUE_", body.output.slot, " v", k, " = ", body.function, "(",
-                 join(arguments, ", "), "); ");
+    for (size_t n = 0; n < body.params.size(); ++n) {
+      arguments.push_back(text("p", first_param_[k] + n));
+    }
+    code_.place += text("const VALUE_", slot(k), " v", k, " = ", body.function, "(",
+                        join(arguments, ", "), "); ");
+    if (!outlives_section(k)) return;
+    code_.keep += text("KEEP(VALUE_", slot(k), ", k", k, ") ");
+    code_.place += text("KEPT(k", k, ") = v", k, "; ");
   }
-  for (size_t i = 0; i < recipe.outputs.size(); ++i) {
-    const size_t step = recipe.outputs[i];
-    code += text("STORE_", recipe.steps[step].stage->body.output.slot, "(out", i, ", i, v", step,
-                 "); ");
+
+  void load(size_t i) {
+    if (!loaded_.insert(i).second) return;
+    const std::string& name = recipe_.inputs[i].port.slot;
+    code_.place +=
+        text("const VALUE_", name, " x", i, " = LOAD_", name, "(in", i, ", ", places_[i], "); ");
   }
-  return code;
-}
+
+  // A value of an earlier section.
+  void fetch(size_t k, size_t section) {
+    if (sections_[k] == section || !fetched_.insert(k).second) return;
+    code_.place += text("const VALUE_", slot(k), " v", k, " = KEPT(k", k, "); ");
+  }
+
+  bool outlives_section(size_t k) const {
+    bool outlives = std::count(recipe_.outputs.begin(), recipe_.outputs.end(), k) != 0 &&
+                    sections_[k] != sections_.back();
+    for (size_t later = k + 1; later < recipe_.steps.size(); ++later) {
+      for (const Recipe::Source& source : recipe_.steps[later].inputs) {
+        outlives =
+            outlives || (source.computed && source.index == k && sections_[later] != sections_[k]);
+      }
+    }
+    return outlives;
+  }
+
+  const Recipe& recipe_;
+  const std::vector<size_t> sections_;
+  const std::vector<std::string> places_;
+  std::vector<size_t> first_param_;
+  size_t params_ = 0;
+  std::set<size_t> loaded_;
+  std::set<size_t> fetched_;
+  PlaceCode code_;
+};
 
 std::vector<Part> parts_of(const Recipe& recipe, const Walk& walk, const Planner& planner) {
   const Loop& loop = *recipe.steps.front().stage->body.loop;
@@ -94,10 +186,13 @@ std::vector<Part> parts_of(const Recipe& recipe, const Walk& walk, const Planner
       if (std::find(parts.begin(), parts.end(), part) == parts.end()) parts.push_back(part);
     }
   }
+  const PlaceCode code = PlaceWriter(recipe, walk).write();
   parts.push_back({planner.cpu_class() ? loop.cpu_template : loop.gpu_template,
                    {{"ENTRY", kEntry},
                     {"ARGUMENTS", arguments_of(recipe)},
-                    {"PLACE", place_of(recipe, walk)},
+                    {"KEEP_VALUES", code.keep},
+                    {"PLACE", code.place},
+                    {"N_SECTIONS", std::to_string(code.sections)},
                     {"N_WALKED", std::to_string(walk.strides.size())}}});
   return parts;
 }

@@ -82,6 +82,36 @@ TEST_CASE("values between stages are rounded as if they had been written") {
   for (size_t i = 0; i < count; ++i) CHECK_MESSAGE(got[i] == 0.0F, i);
 }
 
+// On CPUs these run in sections, block by block, with values that pass over several of them.
+TEST_CASE("long functions share a kernel") {
+  const Shape shape{5, 1300};
+  const std::vector<float> x = floats(6500);
+  std::vector<std::vector<float>> results;
+  for (bool fuse : {false, true}) {
+    auto a = buffer(x, shape);
+    auto row = buffer(floats(1300, 2), {1300});
+    auto column = buffer(floats(5, 3), {5, 1});
+    auto first = zeros(DType::f32, shape);
+    auto t = temporary(DType::f32, shape);
+    auto u = temporary(DType::f32, shape);
+    TestPipeline pipeline;
+    pipeline.add("exp", {a}, first).add("elementwise_add", {first, row}, t);
+    pipeline.add("sigmoid", {t}, u).add("elementwise_mul", {u, column}, u);
+    pipeline.add("tanh", {u}, t).add("elementwise_sub", {t, first}, t);
+    pipeline.add("elementwise_add", {t, u}, t).add("elementwise_max", {t, row}, a);
+    const PipelinePlan plan = pipeline.plan(fuse);
+    CHECK(plan.stages.size() == (fuse ? 1 : 8));
+    TestPipeline::run(plan);
+    results.push_back(read<float>(a));
+    results.push_back(read<float>(first));
+  }
+  CHECK(results[2] == results[0]);
+  CHECK(results[3] == results[1]);
+  for (size_t i = 0; i < x.size(); ++i) {
+    CHECK_MESSAGE(results[1][i] == doctest::Approx(std::exp(x[i])).epsilon(1e-5), i);
+  }
+}
+
 TEST_CASE("what can be seen is written, what is overwritten unseen is not") {
   auto a = buffer<float>({1, 2, 3});
   auto b = zeros(DType::f32, {3});
