@@ -13,21 +13,23 @@
 
 #define EXP_BELOW_0 exp_below_0
 
-static inline float exp_below_0(float x) {
-  // Adding this leaves no room for digits after the point, and the whole number in the low bits.
-  const float shifted = x * 1.44269504088896341f + 0x1.8p23f;
-  const float k = shifted - 0x1.8p23f;
-  const float r = (x - k * 0.693359375f) + k * 2.12194440e-4f;
-  const float tail =
-      ((((1.9875691500e-4f * r + 1.3981999507e-3f) * r + 8.3334519073e-3f) * r + 4.1665795894e-2f) *
-           r +
-       1.6666665459e-1f) *
-          r +
-      5.0000001201e-1f;
-  const float power = tail * (r * r) + (r + 1.0f);
-  const float result = as_float(as_uint(power) + (as_uint(shifted) << 23));
-  return x < -87.0f ? 0.0f : result;
-}
+// Adding 1.5 * 2^23 leaves no room for digits after the point, and the whole number in the low bits.
+#define DEFINE_EXP_BELOW_0(REAL, BITS, AS_REAL, AS_BITS)                       \
+  static inline REAL __attribute__((overloadable)) exp_below_0(const REAL x) { \
+    const REAL shifted = fma(x, (REAL)(1.44269504088896341f), (REAL)(0x1.8p23f)); \
+    const REAL k = shifted - (REAL)(0x1.8p23f);                                \
+    const REAL r = fma(k, (REAL)(2.12194440e-4f), fma(k, (REAL)(-0.693359375f), x)); \
+    REAL tail = fma((REAL)(1.9875691500e-4f), r, (REAL)(1.3981999507e-3f));    \
+    tail = fma(tail, r, (REAL)(8.3334519073e-3f));                             \
+    tail = fma(tail, r, (REAL)(4.1665795894e-2f));                             \
+    tail = fma(tail, r, (REAL)(1.6666665459e-1f));                             \
+    tail = fma(tail, r, (REAL)(5.0000001201e-1f));                             \
+    const REAL power = fma(tail, r * r, r + (REAL)(1.0f));                     \
+    const REAL result = AS_REAL(AS_BITS(power) + (AS_BITS(shifted) << (BITS)(23))); \
+    return x < (REAL)(-87.0f) ? (REAL)(0.0f) : result;                         \
+  }
+DEFINE_EXP_BELOW_0(float, uint, as_float, as_uint)
+DEFINE_EXP_BELOW_0(float16, uint16, as_float16, as_uint16)
 
 #else
 
