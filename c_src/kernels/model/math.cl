@@ -10,7 +10,7 @@ static inline ACC start_of(int op) { return op == REDUCE_PROD ? (ACC)1 : (ACC)0;
 static inline ACC absorb(int op, ACC sum, T x, ACC shift) {
   switch (op) {
     case REDUCE_PROD: return sum * (ACC)x;
-    case REDUCE_L1: return sum + (ACC)(x < (T)0 ? -x : x);
+    case REDUCE_L1: return sum + (ACC)magnitude_of(x);
     case REDUCE_L2:
     case REDUCE_SUM_SQUARE: return sum + (ACC)x * (ACC)x;
 #if T_FLOAT

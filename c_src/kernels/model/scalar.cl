@@ -11,6 +11,18 @@ static inline T positive_or_zero(T x) { return x > (T)0 ? x : (x != x ? x : (T)0
 static inline T lesser(T a, T b) { return (a < b || a != a) ? a : b; }
 static inline T greater(T a, T b) { return (a > b || a != a) ? a : b; }
 
+// Integers by way of the larger of two: a comparison with 0 becomes an instruction that not every
+// driver has for narrow ones.
+static inline T magnitude_of(T x) {
+#if T_FLOAT
+  return fabs(x);
+#elif T_SIGNED
+  return max(x, (T)((UT)0 - (UT)x));
+#else
+  return x;
+#endif
+}
+
 #if T_FLOAT
 
 static inline T power_of(T a, T b) { return pow(a, b); }
@@ -136,11 +148,10 @@ static inline T arithmetic(int op, T x, T y, T z, T p, T q) {
     case OP_DIV: return quotient_of(x, y);
     case OP_FMOD: return truncated_rest(x, y);
     case OP_NEG: return (T)((UT)0 - (UT)x);
+    case OP_ABS: return magnitude_of(x);
 #if T_SIGNED
-    case OP_ABS: return (T)(x < 0 ? (UT)0 - (UT)x : (UT)x);
     case OP_SIGN: return (T)(x > 0 ? 1 : (x < 0 ? -1 : 0));
 #else
-    case OP_ABS: return x;
     case OP_SIGN: return (T)(x > 0 ? 1 : 0);
 #endif
     case OP_CEIL:

@@ -61,7 +61,9 @@ defmodule Dala.Gpu.Compute.Runtime do
     for {key, _value} <- given, not is_map_key(@defaults, key) do
       raise ArgumentError,
             "config :dala_gpu has no key #{inspect(key)}; it takes " <>
-              (@defaults |> Map.keys() |> Enum.map_join(", ", &inspect/1))
+              ([:models_dir | Map.keys(@defaults)]
+               |> Enum.sort()
+               |> Enum.map_join(", ", &inspect/1))
     end
 
     Map.new(@defaults, fn {key, default} ->

@@ -83,7 +83,8 @@ defmodule Dala.Gpu.Compute.RuntimeTest do
 
     assert_raise ArgumentError,
                  "config :dala_gpu has no key :devise; it takes :cache_dir, :device, " <>
-                   ":device_class, :fusion, :matmul, :memory_limit, :pin_threads, :zero_copy",
+                   ":device_class, :fusion, :matmul, :memory_limit, :models_dir, " <>
+                   ":pin_threads, :zero_copy",
                  fn -> Runtime.config() end
   end
 
