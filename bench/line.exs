@@ -82,6 +82,17 @@ defmodule Bench.Line do
 
   defp mib(bytes), do: "#{div(bytes, 1024 * 1024)} MiB"
 
+  # The median time of that many calls.
+  def median_time(call, calls) do
+    median(
+      for _call <- 1..calls do
+        start = System.monotonic_time(:nanosecond)
+        call.()
+        System.monotonic_time(:nanosecond) - start
+      end
+    )
+  end
+
   def median(values) do
     sorted = Enum.sort(values)
     count = length(sorted)

@@ -102,13 +102,5 @@ defmodule Bench.CallCost do
   # Not known when this file is compiled.
   defp call(function, arguments), do: apply(:cl, function, arguments)
 
-  defp round_of(call) do
-    Line.median(
-      for _call <- 1..@calls do
-        start = System.monotonic_time(:nanosecond)
-        call.()
-        System.monotonic_time(:nanosecond) - start
-      end
-    )
-  end
+  defp round_of(call), do: Line.median_time(call, @calls)
 end

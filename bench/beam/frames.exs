@@ -55,13 +55,5 @@ defmodule Bench.Frames do
     end
   end
 
-  defp round_of(call) do
-    Line.median(
-      for _call <- 1..@calls do
-        start = System.monotonic_time(:nanosecond)
-        call.()
-        System.monotonic_time(:nanosecond) - start
-      end
-    )
-  end
+  defp round_of(call), do: Line.median_time(call, @calls)
 end

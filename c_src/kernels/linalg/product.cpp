@@ -37,11 +37,13 @@ std::array<Value, 2> activation_bounds(const Call& call) {
 Operand bias_of(const Product& product) { return input(product.has_bias != 0 ? 2 : 1); }
 
 void add_cpu_parts(std::vector<Part>& parts, const MatmulTile& tile) {
-  parts.push_back({"linalg/vectors_cpu.cl",
+  parts.push_back({"vectors_cpu.cl",
                    {},
-                   lines({{"LANES", std::to_string(tile.lanes)},
+                   lines({{"LANE_TYPE", "ACC"},
+                          {"LANES", std::to_string(tile.lanes)},
                           {"TILE_ROWS", std::to_string(tile.rows)},
                           {"WIDE", std::to_string(tile.vectors)}})});
+  parts.push_back({"linalg/vectors_cpu.cl"});
   for (int64_t vectors = 2; vectors <= tile.vectors; ++vectors) {
     const auto add = [&](const char* name, const char* a_space, const char* a_type,
                          const char* space) {

@@ -62,11 +62,13 @@ void add_convolution(std::vector<Part>& parts, const Planner& planner, DType dty
     return;
   }
   const TileShape shape = tile_shape(planner, dtype);
-  parts.push_back({"nn/vectors_cpu.cl",
+  parts.push_back({"vectors_cpu.cl",
                    {},
-                   lines({{"LANES", std::to_string(shape.lanes)},
+                   lines({{"LANE_TYPE", "T"},
+                          {"LANES", std::to_string(shape.lanes)},
                           {"TILE_ROWS", std::to_string(shape.rows)},
                           {"VECTORS", std::to_string(shape.vectors)}})});
+  parts.push_back({"nn/vectors_cpu.cl"});
   parts.push_back({"nn/conv2d_tile_cpu.cl", {{"NAME", "tile_packed"}, {"SPACE", "__local"}}});
   parts.push_back({"nn/conv2d_tile_cpu.cl", {{"NAME", "tile_in_place"}, {"SPACE", "__global"}}});
   parts.push_back({"nn/conv2d_cpu.cl"});

@@ -1,65 +1,14 @@
-// The vectors that the convolution kernels for CPUs work with.
+// What the convolution kernels for CPUs do with runs of elements, beside what vectors_cpu.cl has.
 //
-//   T          element type, a float
-//   LANES      elements of a vector: 2, 4, 8 or 16
-//   TILE_ROWS  output channels of a tile: 6 or 8
+//   T          element type, a float, and LANE_TYPE of the vectors
 //   VECTORS    vectors of pixels of a tile: 2 or 3
 
-#define VECTOR PASTE(T, LANES)
 #define TILE_PIXELS (VECTORS * LANES)
-
-// Wide vload and vstore are cut into pieces by some compilers; access through a vector type of an
-// element's alignment is not.
-#ifdef __clang__
-typedef VECTOR Loose __attribute__((aligned(sizeof(T))));
-#define LOAD_FROM(SPACE)                                                       \
-  static inline VECTOR __attribute__((overloadable)) load(SPACE const T *from) { \
-    return *(SPACE const Loose *)from;                                         \
-  }
-#define STORE_TO(SPACE)                                                        \
-  static inline void __attribute__((overloadable)) store(const VECTOR v, SPACE T *to) { \
-    *(SPACE Loose *)to = v;                                                    \
-  }
-LOAD_FROM(__global)
-LOAD_FROM(__local)
-LOAD_FROM(__private)
-STORE_TO(__global)
-STORE_TO(__local)
-STORE_TO(__private)
-#define LOAD(pointer) load(pointer)
-#define STORE(vector, pointer) store(vector, pointer)
-#else
-#define LOAD(pointer) PASTE(vload, LANES)(0, pointer)
-#define STORE(vector, pointer) PASTE(vstore, LANES)(vector, 0, pointer)
-#endif
-
-#if TILE_ROWS == 8
-#define FOR_ROWS(DO) DO(0) DO(1) DO(2) DO(3) DO(4) DO(5) DO(6) DO(7)
-#else
-#define FOR_ROWS(DO) DO(0) DO(1) DO(2) DO(3) DO(4) DO(5)
-#endif
 #if VECTORS == 3
 #define FOR_VECTORS(DO, r) DO(r, 0) DO(r, 1) DO(r, 2)
 #else
 #define FOR_VECTORS(DO, r) DO(r, 0) DO(r, 1)
 #endif
-
-// The sum of a vector's elements.
-static inline T across(const VECTOR v) {
-#if LANES == 16
-  const PASTE(T, 8) half8 = v.lo + v.hi;
-  const PASTE(T, 4) half4 = half8.lo + half8.hi;
-  const PASTE(T, 2) half2 = half4.lo + half4.hi;
-#elif LANES == 8
-  const PASTE(T, 4) half4 = v.lo + v.hi;
-  const PASTE(T, 2) half2 = half4.lo + half4.hi;
-#elif LANES == 4
-  const PASTE(T, 2) half2 = v.lo + v.hi;
-#else
-  const PASTE(T, 2) half2 = v;
-#endif
-  return half2.x + half2.y;
-}
 
 // Copies `count` elements, or every second one. Writes up to LANES - 1 elements past them, where
 // the caller writes next; reads none past the `left` that there are.
