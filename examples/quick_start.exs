@@ -5,6 +5,7 @@
 defmodule QuickStart do
   alias Dala.Gpu.Compute
   alias Dala.Gpu.Compute.{Bytes, Kernel, Pipeline}
+  alias Dala.Media.{Gpu, Image, TestScene}
 
   def run do
     unless Compute.available?() do
@@ -18,6 +19,8 @@ defmodule QuickStart do
     pipeline()
     custom_kernel()
     matmul()
+    filters()
+    model()
     memory()
   end
 
@@ -131,6 +134,44 @@ defmodule QuickStart do
       "best of 20: #{Float.round(best / 1000, 2)} ms, " <>
         "#{Float.round(2 * n * n * n / best / 1000, 1)} GFLOP/s"
     )
+  end
+
+  defp filters do
+    {width, height} = {640, 480}
+    title("Filters on frames of #{width} by #{height}")
+    chain = [{:beauty, %{strength: 0.8}}, :vignette, :sepia, {:contrast, %{value: 0.1}}]
+    show("chain", chain)
+    {:ok, ctx} = Gpu.start_pipeline(width, height)
+    frames = for i <- 0..4, do: TestScene.frame(width, height, time: i)
+
+    timed("first frame", fn -> Gpu.process_frame(ctx, hd(frames), chain) end)
+    for _round <- 1..20, frame <- frames, do: Gpu.process_frame(ctx, frame, chain)
+    stats = Gpu.stats(ctx)
+    say("100 more: #{Float.round(stats.latency_ms.median, 2)} ms each")
+    for stage <- stats.stages, do: say("  #{stage.name}: #{Float.round(stage.mean_ms, 2)} ms")
+
+    frame = List.last(frames)
+    filtered = Gpu.process_frame(ctx, frame, chain)
+    path = Path.expand("_build/demo.png")
+    File.mkdir_p!(Path.dirname(path))
+
+    both =
+      for {left, right} <- Enum.zip(rows(frame, width), rows(filtered, width)), into: <<>> do
+        left <> right
+      end
+
+    :ok = Image.write(Image.new(2 * width, height, both), path)
+    say("before and after, to look at: #{path}")
+  end
+
+  defp rows(rgba, width), do: for(<<row::binary-size(4 * width) <- rgba>>, do: row)
+
+  defp model do
+    title("A model from an ONNX file")
+    {:ok, model} = Dala.ML.Gpu.load_model(Path.join(__DIR__, "double.onnx"))
+    show("model", model)
+    {:ok, output} = Dala.ML.Gpu.predict(model, Compute.buffer([1, 2, 3], {1, 3}))
+    show("predict [1, 2, 3]", Compute.read_list(output))
   end
 
   defp memory do
