@@ -118,6 +118,10 @@ defmodule Dala.GuidesTest do
     Code.eval_string(Enum.join(code("guides/onnx.md"), "\n"))
   end
 
+  test "the examples on pictures and models" do
+    Code.eval_string(Enum.join(code("guides/vision.md"), "\n"))
+  end
+
   test "the example on pipelines, and what it says about it" do
     image =
       Compute.buffer(List.duplicate(-1, 500_000) ++ List.duplicate(4, 500_000), {1000, 1000})

@@ -178,11 +178,14 @@ ParamValue checked_param(const Descriptor& kernel, const ParamSpec& spec, const 
     case ParamSpec::Kind::flag:
       if (!std::holds_alternative<bool>(given)) reject(kernel, spec, "true or false", given);
       return given;
-    case ParamSpec::Kind::choice:
+    case ParamSpec::Kind::choice: {
+      // true and false are names like others, where a kernel has them among its choices.
+      const bool is_flag = std::holds_alternative<bool>(given);
       for (const std::string& choice : spec.choices) {
-        if (given == ParamValue(choice)) return given;
+        if (given == ParamValue(choice) || (is_flag && choice == to_string(given))) return choice;
       }
       reject(kernel, spec, join(spec.choices, " or "), given);
+    }
   }
   return given;
 }

@@ -8,6 +8,7 @@ Descriptors image_kernels() {
   Descriptors all = spatial_kernels();
   Descriptors colour = colour_kernels();
   std::move(colour.begin(), colour.end(), std::back_inserter(all));
+  all.push_back(preprocess_kernel());
   return all;
 }
 

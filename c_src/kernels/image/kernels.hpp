@@ -7,7 +7,8 @@ namespace dala {
 
 Descriptors image_kernels();
 
-Descriptors spatial_kernels();  // those that look at a pixel's neighbours
-Descriptors colour_kernels();   // those that look at one pixel at a time, and those that move them
+Descriptors spatial_kernels();   // those that look at a pixel's neighbours
+Descriptors colour_kernels();    // those that look at one pixel at a time, and those that move them
+Descriptor preprocess_kernel();  // a picture as the input of a network
 
 }  // namespace dala

@@ -1,0 +1,206 @@
+defmodule Dala.ML do
+  @moduledoc """
+  Pictures in, plain results out: what comes before and after a model of `Dala.ML.Gpu`.
+
+      {:ok, model} = Dala.ML.Gpu.load_model("classifier.onnx")
+      {:ok, image} = Dala.Media.Image.read("photo.jpg")
+      {:ok, classes} = Dala.ML.classify(model, image, labels: labels)
+
+  The steps are there one by one as well: `preprocess/2` makes the input of a model, and
+  `Dala.ML.Classification`, `Dala.ML.Detection` and `Dala.ML.Segmentation` read its output. Those
+  that answer with places need to know what was done to the picture, which `geometry/2` tells.
+
+  ## Pictures
+
+  A picture is one of
+
+    * a `Dala.Media.Image`, or `{rgba, width, height}`
+    * a buffer or Nx tensor of shape `{h, w, c}` or `{h, w}`, `:u8` or `:f32` (0 to 1), with 1, 3 or
+      4 channels
+    * a binary or flat buffer, with the option `from: {width, height}`; the number of channels
+      follows from its size
+
+  Grey serves as three colours, and alpha is dropped.
+  """
+
+  alias Dala.Gpu.Compute.{Buffer, Error, NxBridge}
+  alias Dala.Media.Image
+  alias Dala.ML.{Classification, Detection, Geometry, Gpu, Output, Picture, Segmentation}
+
+  @type picture ::
+          Image.t()
+          | {binary(), pos_integer(), pos_integer()}
+          | Buffer.t()
+          | Nx.Tensor.t()
+          | binary()
+
+  @defaults [
+    size: {224, 224},
+    fit: :stretch,
+    normalize: :imagenet,
+    layout: :nchw,
+    border: 114,
+    as: :buffer,
+    from: nil
+  ]
+  @input_keys Keyword.keys(@defaults)
+  @presets [:imagenet, :unit, :signed_unit, :raw, true, false]
+
+  @doc """
+  Makes the input of a model from a picture: an f32 buffer of shape `{1, 3, height, width}`.
+
+  Resizing, normalising and laying out are one pass on the device. Along an axis that shrinks,
+  each pixel is the mean of what it covers; one that grows is bilinear.
+
+  ## Options
+
+    * `:size` - `{width, height}` of the input, `{224, 224}` by default
+    * `:fit` - `:stretch` (the default), `:letterbox`: all of the picture in proportion, with a
+      border, or `:crop`: the middle of the picture in proportion
+    * `:normalize` - of pixels from 0 to 255:
+      * `:imagenet` or `true` (the default) - as `{mean, std}`, those of ImageNet
+      * `{mean, std}` - (pixel / 255 - mean) / std; each is a number, or a tuple of three
+      * `:unit` - 0 to 1
+      * `:signed_unit` - -1 to 1
+      * `:raw` or `false` - 0 to 255
+    * `:layout` - `:nchw` (the default), or `:nhwc` for `{1, height, width, 3}`
+    * `:border` - of `:letterbox`, the level of grey from 0 to 255, 114 by default
+    * `:as` - `:buffer` (the default) or `:nx`
+    * `:from` - `{width, height}` of a binary or flat buffer
+
+  ## Example
+
+      iex> black = Dala.Media.Image.new(640, 480, {0, 0, 0})
+      iex> Dala.ML.preprocess(black)
+      #Dala.Gpu.Compute.Buffer<f32[1][3][224][224] 588 KiB>
+      iex> small = Dala.ML.preprocess(black, size: {1, 2}, normalize: :signed_unit)
+      iex> Dala.Gpu.Compute.read_list(small)
+      [-1.0, -1.0, -1.0, -1.0, -1.0, -1.0]
+  """
+  @spec preprocess(picture(), keyword()) :: Buffer.t() | Nx.Tensor.t()
+  def preprocess(picture, opts \\ []) do
+    opts = Keyword.validate!(opts, @defaults)
+    {width, height} = Picture.size!(opts[:size], "size:")
+    as = Output.choice!(:as, opts[:as], [:buffer, :nx])
+    layout = Output.choice!(:layout, opts[:layout], [:nchw, :nhwc])
+    fit = fit!(opts[:fit])
+    normalize = normalize!(opts[:normalize])
+    {input, _size, params} = Picture.open!(picture, opts[:from])
+    shape = if layout == :nchw, do: {1, 3, height, width}, else: {1, height, width, 3}
+    params = Map.merge(params, %{fit: fit, layout: layout, border: opts[:border]})
+    output = Output.run!(:preprocess, input, shape, :f32, Map.merge(params, normalize))
+    if as == :nx, do: NxBridge.to_nx(output), else: output
+  end
+
+  @doc """
+  Tells which part of a picture `preprocess/2` puts where, given the same options.
+
+  ## Example
+
+      iex> white = Dala.Media.Image.new(640, 480, {255, 255, 255})
+      iex> geometry = Dala.ML.geometry(white, size: {320, 320}, fit: :letterbox)
+      iex> geometry.to
+      {0, 40, 320, 240}
+  """
+  @spec geometry(picture(), keyword()) :: Geometry.t()
+  def geometry(picture, opts \\ []) do
+    opts = Keyword.validate!(opts, @defaults)
+    {_buffer, size, _params} = Picture.open!(picture, opts[:from])
+    Geometry.new(size, Picture.size!(opts[:size], "size:"), fit!(opts[:fit]))
+  end
+
+  @doc """
+  Tells what a picture shows: `{:ok, classes}`, the likeliest first.
+
+  ## Options
+
+  Those of `preprocess/2` but `:as`, and those of `Dala.ML.Classification.top_k/2`. `:size` and
+  `:layout` are by default what the model's input says where that is fixed.
+
+  ## Example
+
+      {:ok, [%{label: "tabby", score: 0.61}, %{label: "lynx", score: 0.2}]} =
+        Dala.ML.classify(model, image, labels: labels, k: 2)
+  """
+  @spec classify(Gpu.Model.t(), picture(), keyword()) ::
+          {:ok, [Classification.class()]} | {:error, Error.t()}
+  def classify(model, picture, opts \\ []),
+    do:
+      task(model, picture, opts, [], fn output, _, opts -> Classification.top_k(output, opts) end)
+
+  @doc """
+  Finds things in a picture: `{:ok, detections}`, the surest first, in the picture's own pixels.
+
+  ## Options
+
+  Those of `preprocess/2` but `:as`, with `fit: :letterbox` and `normalize: :unit` by default, and
+  those of `Dala.ML.Detection.decode/3`.
+
+  ## Example
+
+      {:ok, [%{label: "dog", score: 0.93, box: {128.0, 220.5, 190.0, 320.0}}]} =
+        Dala.ML.detect(model, image, labels: labels)
+  """
+  @spec detect(Gpu.Model.t(), picture(), keyword()) ::
+          {:ok, [Detection.t()]} | {:error, Error.t()}
+  def detect(model, picture, opts \\ []),
+    do: task(model, picture, opts, [fit: :letterbox, normalize: :unit], &Detection.decode/3)
+
+  @doc """
+  Says of every pixel of a picture which class it is: `{:ok, segmentation}`.
+
+  ## Options
+
+  Those of `preprocess/2` but `:as`, and those of `Dala.ML.Segmentation.decode/3`; `:layout` is that
+  of input and output.
+
+  ## Example
+
+      {:ok, segmentation} = Dala.ML.segment(model, image, labels: labels)
+      Dala.Media.Image.write(Dala.ML.Segmentation.mask(segmentation), "mask.png")
+  """
+  @spec segment(Gpu.Model.t(), picture(), keyword()) ::
+          {:ok, Segmentation.t()} | {:error, Error.t()}
+  def segment(model, picture, opts \\ []) do
+    task(model, picture, opts, [], fn output, geometry, own ->
+      Segmentation.decode(output, geometry, own)
+    end)
+  end
+
+  # Errors of the device come back; arguments that are wrong raise, as everywhere.
+  defp task(model, picture, opts, defaults, decode) do
+    {input, own} = Keyword.split(opts, @input_keys -- [:as])
+    input = model |> expected() |> Keyword.merge(defaults) |> Keyword.merge(input)
+    geometry = geometry(picture, input)
+
+    with {:ok, output} <- Gpu.predict(model, preprocess(picture, input)) do
+      {:ok, decode.(output, geometry, own)}
+    end
+  rescue
+    error in Error -> {:error, error}
+  end
+
+  # What the shape of a model's input says about size and layout.
+  defp expected(%Gpu.Model{inputs: [%{shape: {_batch, 3, height, width}} | _]})
+       when is_integer(height) and is_integer(width),
+       do: [size: {width, height}, layout: :nchw]
+
+  defp expected(%Gpu.Model{inputs: [%{shape: {_batch, height, width, 3}} | _]}) do
+    if is_integer(height) and is_integer(width),
+      do: [size: {width, height}, layout: :nhwc],
+      else: [layout: :nhwc]
+  end
+
+  defp expected(%Gpu.Model{}), do: []
+
+  defp fit!(fit), do: Output.choice!(:fit, fit, [:stretch, :letterbox, :crop])
+
+  defp normalize!(preset) when preset in @presets, do: %{normalize: preset}
+  defp normalize!({mean, std}), do: %{mean: mean, std: std}
+
+  defp normalize!(other) do
+    raise ArgumentError,
+          "expected normalize: to be :imagenet, :unit, :signed_unit, :raw or {mean, std}, got: " <>
+            inspect(other)
+  end
+end

@@ -1,0 +1,180 @@
+defmodule Dala.ML.Detection do
+  @moduledoc """
+  Where in a picture things are, from the output of a detector.
+
+  A detection is a map: `:label`, `:index` of the class, `:score` from 0 to 1, and `:box`, which is
+  `{x, y, width, height}` in the picture's own pixels, cut at its edges.
+  """
+
+  alias Dala.Gpu.Compute.Buffer
+  alias Dala.ML.{Geometry, Gpu, Output}
+
+  @type t :: %{label: term(), index: non_neg_integer(), score: float(), box: Geometry.box()}
+
+  @doc """
+  Reads the output of a YOLO model, and keeps one detection of each thing.
+
+  `geometry` is that of the model's input, see `Dala.ML.geometry/2`.
+
+  ## Options
+
+    * `:format` - what the model gives, by default `:yolo_v5`:
+      * `:yolo_v5` - `{1, n, 5 + classes}`: the box's centre and size in pixels of the input, how
+        likely it is one, and a score per class, which are multiplied
+      * `:yolo_v8` - `{1, 4 + classes, n}`: likewise, without the fifth, and the other way round
+    * `:threshold` - the least score, 0.25 by default
+    * `:iou` - boxes that share more than this part of their union are the same thing, 0.45 by
+      default; see `nms/2`
+    * `:nms` - `:per_class` (the default), or `:agnostic`: also boxes of different classes
+    * `:max` - how many detections at most, 300 by default
+    * `:labels` - a list of names of classes
+
+  ## Example
+
+      iex> geometry = Dala.ML.Geometry.new({640, 480}, {320, 320}, :letterbox)
+      iex> output = Dala.Gpu.Compute.buffer([160, 160, 20, 10, 0.5, 0.5, 1], {1, 1, 7})
+      iex> Dala.ML.Detection.decode(output, geometry, labels: ["cat", "dog"])
+      [%{label: "dog", index: 1, score: 0.5, box: {300.0, 230.0, 40.0, 20.0}}]
+  """
+  @spec decode(Gpu.tensor(), Geometry.t(), keyword()) :: [t()]
+  def decode(output, %Geometry{} = geometry, opts \\ []) do
+    opts =
+      Keyword.validate!(opts,
+        format: :yolo_v5,
+        threshold: 0.25,
+        iou: 0.45,
+        nms: :per_class,
+        max: 300,
+        labels: nil
+      )
+
+    format = Output.choice!(:format, opts[:format], [:yolo_v5, :yolo_v8])
+    threshold = Output.share!(:threshold, opts[:threshold])
+    labels = Output.labels!(opts[:labels])
+    {rows, columns} = rows!(Output.f32!(output), format)
+
+    rows
+    |> candidates(columns * 4, format, threshold, [])
+    |> nms(Keyword.take(opts, [:iou, :nms, :max]))
+    |> Enum.flat_map(&in_picture(&1, geometry, labels))
+  end
+
+  @doc """
+  Keeps the best of detections that overlap, best first.
+
+  A detection goes when the intersection of its box with that of a better one is more than `:iou`
+  of their union. Detections are maps with a `:score`, a `:box`, and an `:index` unless `nms:` is
+  `:agnostic`.
+
+  ## Options
+
+    * `:iou` - 0.45 by default
+    * `:nms` - `:per_class` (the default) or `:agnostic`
+    * `:max` - how many are kept at most, 300 by default
+
+  ## Example
+
+      iex> a = %{index: 0, score: 0.8, box: {0, 0, 10, 10}}
+      iex> b = %{index: 0, score: 0.9, box: {1, 0, 10, 10}}
+      iex> c = %{index: 1, score: 0.7, box: {0, 0, 10, 10}}
+      iex> Dala.ML.Detection.nms([a, b, c]) == [b, c]
+      true
+      iex> Dala.ML.Detection.nms([a, b, c], nms: :agnostic) == [b]
+      true
+  """
+  @spec nms([detection], keyword()) :: [detection] when detection: map()
+  def nms(detections, opts \\ []) do
+    opts = Keyword.validate!(opts, iou: 0.45, nms: :per_class, max: 300)
+    limit = Output.share!(:iou, opts[:iou])
+    max = Output.count!(:max, opts[:max])
+    agnostic? = Output.choice!(:nms, opts[:nms], [:per_class, :agnostic]) == :agnostic
+
+    same? = fn a, b ->
+      (agnostic? or a.index == b.index) and iou(a.box, b.box) > limit
+    end
+
+    detections |> Enum.sort_by(& &1.score, :desc) |> keep(same?, max)
+  end
+
+  defp keep([best | rest], same?, max) when max > 0,
+    do: [best | rest |> Enum.reject(&same?.(best, &1)) |> keep(same?, max - 1)]
+
+  defp keep(_rest, _same?, _max), do: []
+
+  @doc """
+  Gives the part of their union that two boxes share.
+
+  ## Example
+
+      iex> Dala.ML.Detection.iou({0, 0, 2, 2}, {1, 0, 2, 2})
+      0.3333333333333333
+  """
+  @spec iou(Geometry.box(), Geometry.box()) :: float()
+  def iou({ax, ay, aw, ah}, {bx, by, bw, bh}) do
+    width = max(min(ax + aw, bx + bw) - max(ax, bx), 0)
+    height = max(min(ay + ah, by + bh) - max(ay, by), 0)
+    union = aw * ah + bw * bh - width * height
+    if union > 0, do: width * height / union, else: 0.0
+  end
+
+  # A binary of rows, one for each box, and how many floats a row has.
+  defp rows!(%Buffer{shape: {1, _n, columns}} = buffer, :yolo_v5) when columns > 5,
+    do: {Buffer.read(buffer), columns}
+
+  defp rows!(%Buffer{shape: {1, columns, n}} = buffer, :yolo_v8) when columns > 4 do
+    rows = Output.run!(:transpose, buffer, {1, n, columns}, :f32, %{axes: [0, 2, 1]})
+    {Buffer.read(rows), columns}
+  end
+
+  defp rows!(buffer, :yolo_v5), do: Output.mismatch!(buffer, "{1, n, 5 + classes} of yolo_v5")
+  defp rows!(buffer, :yolo_v8), do: Output.mismatch!(buffer, "{1, 4 + classes, n} of yolo_v8")
+
+  # Boxes in pixels of the input. Rows with NaN or infinity in the box are none.
+  defp candidates(<<>>, _bytes, _format, _threshold, found), do: Enum.reverse(found)
+
+  defp candidates(rows, bytes, format, threshold, found) do
+    <<row::binary-size(bytes), rest::binary>> = rows
+    found = List.wrap(candidate(row, format, threshold)) ++ found
+    candidates(rest, bytes, format, threshold, found)
+  end
+
+  defp candidate(<<box::binary-16, sure::float-32-native, scores::binary>>, :yolo_v5, threshold)
+       when sure >= threshold and sure <= 1.0e6,
+       do: boxed(box, best(scores, 0, nil, 0.0), sure, threshold)
+
+  defp candidate(<<box::binary-16, scores::binary>>, :yolo_v8, threshold),
+    do: boxed(box, best(scores, 0, nil, 0.0), 1.0, threshold)
+
+  defp candidate(_row, _format, _threshold), do: nil
+
+  defp boxed(
+         <<x::float-32-native, y::float-32-native, w::float-32-native, h::float-32-native>>,
+         {index, score},
+         sure,
+         threshold
+       )
+       when index != nil and score * sure >= threshold and w > 0 and h > 0,
+       do: %{index: index, score: score * sure, box: {x - w / 2, y - h / 2, w, h}}
+
+  defp boxed(_box, _best, _sure, _threshold), do: nil
+
+  defp best(<<>>, _index, best, score), do: {best, score}
+
+  defp best(<<number::float-32-native, rest::binary>>, index, _best, score) when number > score,
+    do: best(rest, index + 1, index, number)
+
+  defp best(<<_number::binary-4, rest::binary>>, index, best, score),
+    do: best(rest, index + 1, best, score)
+
+  # Nothing is left of a box in the border of the input.
+  defp in_picture(%{box: box} = detection, geometry, labels) do
+    case Geometry.box(geometry, box) do
+      {_x, _y, w, h} = box when w > 0 and h > 0 ->
+        label = Output.label(labels, detection.index)
+        [%{label: label, index: detection.index, score: detection.score, box: box}]
+
+      _outside ->
+        []
+    end
+  end
+end

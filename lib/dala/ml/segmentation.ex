@@ -1,0 +1,229 @@
+defmodule Dala.ML.Segmentation do
+  @moduledoc """
+  Which class every pixel of a picture is, from the output of a segmentation model.
+
+  A segmentation is a map:
+
+    * `:width`, `:height` - those of the picture
+    * `:classes` - a binary with a byte for every pixel, row by row: the index of its class
+    * `:areas` - the classes that there are, largest first, as maps of `:label`, `:index`, `:pixels`
+      and `:share` of the picture
+  """
+
+  alias Dala.Gpu.Compute.{Buffer, Error}
+  alias Dala.Media.{Color, Image}
+  alias Dala.ML.{Geometry, Gpu, Output}
+
+  @type area :: %{label: term(), index: byte(), pixels: pos_integer(), share: float()}
+  @type t :: %{
+          width: pos_integer(),
+          height: pos_integer(),
+          classes: binary(),
+          areas: [area()]
+        }
+
+  @doc """
+  Reads the output of a model: the class with the highest score at every pixel.
+
+  The output is `{1, classes, h, w}` with a score per class, `{1, h, w, classes}` with
+  `layout: :nhwc`, or `{1, h, w}` with the indices of the classes themselves. There may be 256
+  classes. `geometry` is that of the model's input, see `Dala.ML.geometry/2`; each pixel of the
+  picture has the class of the place in the output that it went to.
+
+  ## Options
+
+    * `:layout` - `:nchw` (the default) or `:nhwc`
+    * `:labels` - a list of names of classes
+    * `:outside` - the class of pixels that the model was not shown, with `fit: :crop`; 0 by default
+
+  ## Example
+
+      iex> geometry = Dala.ML.Geometry.new({4, 2}, {2, 2}, :stretch)
+      iex> output = Dala.Gpu.Compute.buffer([0, 0.9, 0, 0.8, 0.5, 0.5, 0.5, 0.5], {1, 2, 2, 2})
+      iex> found = Dala.ML.Segmentation.decode(output, geometry, labels: ["wall", "door"])
+      iex> found.classes
+      <<1, 1, 0, 0, 1, 1, 0, 0>>
+      iex> hd(found.areas)
+      %{label: "wall", index: 0, pixels: 4, share: 0.5}
+  """
+  @spec decode(Gpu.tensor(), Geometry.t(), keyword()) :: t()
+  def decode(output, %Geometry{} = geometry, opts \\ []) do
+    opts = Keyword.validate!(opts, layout: :nchw, labels: nil, outside: 0)
+    layout = Output.choice!(:layout, opts[:layout], [:nchw, :nhwc])
+    labels = Output.labels!(opts[:labels])
+    outside = class!(opts[:outside])
+    %{shape: {height, width}} = map = output |> Output.buffer!() |> class_map!(layout)
+    rows = rows_in_picture(Buffer.read(map), {width, height}, geometry, outside)
+    {picture_width, picture_height} = geometry.picture
+
+    %{
+      width: picture_width,
+      height: picture_height,
+      classes: IO.iodata_to_binary(rows),
+      areas: areas(rows, labels, picture_width * picture_height)
+    }
+  end
+
+  @doc """
+  Paints a segmentation: a `Dala.Media.Image` with a colour for each class.
+
+  ## Options
+
+    * `:colors` - a list of colours by class, see `Dala.Media.Color`; classes beyond it, and all by
+      default, have those of the PASCAL VOC palette, in which class 0 is black
+    * `:alpha` - from 0 to 255, of colours without their own, 255 by default
+
+  ## Example
+
+      iex> found = %{width: 2, height: 1, classes: <<0, 1>>, areas: []}
+      iex> Dala.ML.Segmentation.mask(found, alpha: 128).data
+      <<0, 0, 0, 128, 128, 0, 0, 128>>
+      iex> Dala.ML.Segmentation.mask(found, colors: [:white, {1, 2, 3, 4}]).data
+      <<255, 255, 255, 255, 1, 2, 3, 4>>
+  """
+  @spec mask(t(), keyword()) :: Image.t()
+  def mask(%{width: width, height: height, classes: classes}, opts \\ []) do
+    opts = Keyword.validate!(opts, colors: [], alpha: 255)
+    palette = palette(opts[:colors], alpha!(opts[:alpha]))
+    data = for <<class <- classes>>, into: <<>>, do: elem(palette, class)
+    Image.new(width, height, data)
+  end
+
+  # Indices of classes as u8 of shape {h, w}.
+  defp class_map!(%Buffer{shape: {1, classes, h, w}} = scores, :nchw)
+       when classes > 0 and h > 0 and w > 0,
+       do: highest!(scores, 1, classes, {h, w})
+
+  defp class_map!(%Buffer{shape: {1, h, w, classes}} = scores, :nhwc)
+       when classes > 0 and h > 0 and w > 0,
+       do: highest!(scores, 3, classes, {h, w})
+
+  defp class_map!(%Buffer{shape: {1, h, w}, dtype: dtype} = map, _layout)
+       when dtype in [:s32, :s64, :u32, :u8] and h > 0 and w > 0 do
+    largest = map |> peak(:reduce_max) |> max(-peak(map, :reduce_min))
+    if largest > 255, do: too_many!(largest)
+    as_bytes(map, {h, w})
+  end
+
+  defp class_map!(map, :nchw),
+    do: Output.mismatch!(map, "{1, classes, h, w}, or {1, h, w} of integers")
+
+  defp class_map!(map, :nhwc),
+    do: Output.mismatch!(map, "{1, h, w, classes}, or {1, h, w} of integers")
+
+  defp highest!(_scores, _axis, classes, _size) when classes > 256, do: too_many!(classes - 1)
+
+  defp highest!(scores, axis, _classes, {h, w} = size),
+    do: :argmax |> Output.run!(scores, {1, h, w}, :s32, %{axis: axis}) |> as_bytes(size)
+
+  defp as_bytes(map, {h, w} = size) do
+    bytes = Output.run!(:cast, map, {1, h, w}, :u8)
+    Output.run!(:reshape, bytes, size, :u8)
+  end
+
+  defp peak(map, kernel) do
+    [value] = kernel |> Output.run!(map, {}, map.dtype) |> Buffer.read_list()
+    value
+  end
+
+  defp too_many!(class) do
+    raise %Error{
+      reason: :unsupported,
+      message: "a segmentation has classes 0 to 255, the output has class #{class}",
+      details: %{}
+    }
+  end
+
+  # A binary per row of the picture. Rows that show the same row of the output are the same term.
+  defp rows_in_picture(map, {width, height}, geometry, outside) do
+    {x0, y0, from_w, from_h} = geometry.from
+    {to_x, to_y, to_w, to_h} = geometry.to
+    {size_w, size_h} = geometry.size
+    {picture_w, picture_h} = geometry.picture
+    columns = places(picture_w, {x0, from_w}, {to_x, to_w}, size_w, width)
+    empty = :binary.copy(<<outside>>, picture_w)
+
+    {rows, _last} =
+      picture_h
+      |> places({y0, from_h}, {to_y, to_h}, size_h, height)
+      |> Enum.map_reduce({nil, empty}, fn
+        same, {same, row} -> {row, {same, row}}
+        nil, _last -> {empty, {nil, empty}}
+        y, _last -> map |> binary_part(y * width, width) |> row(columns, outside) |> kept(y)
+      end)
+
+    rows
+  end
+
+  defp kept(row, y), do: {row, {y, row}}
+
+  defp row(line, columns, outside) do
+    for column <- columns, into: <<>> do
+      <<if(column, do: :binary.at(line, column), else: outside)>>
+    end
+  end
+
+  # For each pixel along an axis the place of its centre in the output, or nil outside the region:
+  # to + (p + 1/2 - from) * to_extent / from_extent, in parts of the input, times the output's
+  # extent. Counted in parts of 1 / (2 * from_extent * size) it is an integer.
+  defp places(picture, {from, from_extent}, {to, to_extent}, size, extent) do
+    for p <- 0..(picture - 1) do
+      if p >= from and p < from + from_extent do
+        place = 2 * to * from_extent + (2 * (p - from) + 1) * to_extent
+        min(div(place * extent, 2 * from_extent * size), extent - 1)
+      end
+    end
+  end
+
+  defp areas(rows, labels, total) do
+    rows
+    |> Enum.chunk_by(& &1)
+    |> Enum.reduce(%{}, fn [row | _] = alike, counts ->
+      times = length(alike)
+
+      for <<class <- row>>, reduce: counts do
+        counts -> Map.update(counts, class, times, &(&1 + times))
+      end
+    end)
+    |> Enum.sort_by(fn {class, pixels} -> {-pixels, class} end)
+    |> Enum.map(fn {class, pixels} ->
+      label = Output.label(labels, class)
+      %{label: label, index: class, pixels: pixels, share: pixels / total}
+    end)
+  end
+
+  defp palette(colors, alpha) do
+    given = for color <- colors, do: color |> with_alpha(alpha) |> Color.bytes!()
+    rest = for class <- length(given)..255//1, do: voc_color(class, alpha)
+    List.to_tuple(given ++ rest)
+  end
+
+  defp with_alpha({r, g, b}, alpha), do: {r, g, b, alpha}
+  defp with_alpha(color, _alpha), do: color
+
+  # The bits of the class in threes, one for each colour, the lowest three as the highest bits.
+  defp voc_color(class, alpha) do
+    [r, g, b] =
+      for channel <- 0..2 do
+        for step <- 0..2, reduce: 0 do
+          level ->
+            bit = class |> Bitwise.bsr(3 * step + channel) |> Bitwise.band(1)
+            level + Bitwise.bsl(bit, 7 - step)
+        end
+      end
+
+    <<r, g, b, alpha>>
+  end
+
+  defp alpha!(alpha) when is_integer(alpha) and alpha in 0..255, do: alpha
+
+  defp alpha!(other) do
+    raise ArgumentError, "expected alpha: to be from 0 to 255, got: #{inspect(other)}"
+  end
+
+  defp class!(class) when is_integer(class) and class in 0..255, do: class
+
+  defp class!(other) do
+    raise ArgumentError, "expected outside: to be a class from 0 to 255, got: #{inspect(other)}"
+  end
+end
