@@ -26,4 +26,5 @@ time =
     end
   end)
 
-IO.puts(time || raise("no call of #{name} was accepted"))
+# Some want shapes that fit each other.
+IO.puts(time || "none")

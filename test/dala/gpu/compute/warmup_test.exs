@@ -6,15 +6,15 @@ defmodule Dala.Gpu.Compute.WarmupTest do
   @tag timeout: 300_000
   test "prepares every kernel of a type and tells how far it is" do
     test = self()
-    assert Compute.warmup(dtypes: [:u8], progress: &send(test, {:step, &1})) == :ok
+    assert Compute.warmup(dtypes: [:s32], progress: &send(test, {:step, &1})) == :ok
 
     total =
       receive do
-        {:step, {0, total, _kernel, :u8}} -> total
+        {:step, {0, total, _kernel, :s32}} -> total
       end
 
-    for done <- 1..(total - 1), do: assert_receive({:step, {^done, ^total, _kernel, :u8}})
-    expected = Enum.count(Compute.kernels(), &(:u8 in &1.dtypes and not &1.custom))
+    for done <- 1..(total - 1), do: assert_receive({:step, {^done, ^total, _kernel, :s32}})
+    expected = Enum.count(Compute.kernels(), &(:s32 in &1.dtypes and not &1.custom))
     assert total == expected
   end
 
