@@ -126,7 +126,7 @@ defmodule Dala.ML do
           {:ok, [Classification.class()]} | {:error, Error.t()}
   def classify(model, picture, opts \\ []),
     do:
-      task(model, picture, opts, [], fn output, _, opts -> Classification.top_k(output, opts) end)
+      task(model, picture, opts, [], fn output, _, own, _ -> Classification.top_k(output, own) end)
 
   @doc """
   Finds things in a picture: `{:ok, detections}`, the surest first, in the picture's own pixels.
@@ -143,8 +143,13 @@ defmodule Dala.ML do
   """
   @spec detect(Gpu.Model.t(), picture(), keyword()) ::
           {:ok, [Detection.t()]} | {:error, Error.t()}
-  def detect(model, picture, opts \\ []),
-    do: task(model, picture, opts, [fit: :letterbox, normalize: :unit], &Detection.decode/3)
+  def detect(model, picture, opts \\ []) do
+    defaults = [fit: :letterbox, normalize: :unit]
+
+    task(model, picture, opts, defaults, fn output, geometry, own, _input ->
+      Detection.decode(output, geometry, own)
+    end)
+  end
 
   @doc """
   Says of every pixel of a picture which class it is: `{:ok, segmentation}`.
@@ -162,8 +167,8 @@ defmodule Dala.ML do
   @spec segment(Gpu.Model.t(), picture(), keyword()) ::
           {:ok, Segmentation.t()} | {:error, Error.t()}
   def segment(model, picture, opts \\ []) do
-    task(model, picture, opts, [], fn output, geometry, own ->
-      Segmentation.decode(output, geometry, own)
+    task(model, picture, opts, [], fn output, geometry, own, input ->
+      Segmentation.decode(output, geometry, Keyword.take(input, [:layout]) ++ own)
     end)
   end
 
@@ -174,7 +179,7 @@ defmodule Dala.ML do
     geometry = geometry(picture, input)
 
     with {:ok, output} <- Gpu.predict(model, preprocess(picture, input)) do
-      {:ok, decode.(output, geometry, own)}
+      {:ok, decode.(output, geometry, own, input)}
     end
   rescue
     error in Error -> {:error, error}

@@ -100,8 +100,11 @@ defmodule Dala.ML.Segmentation do
 
   defp class_map!(%Buffer{shape: {1, h, w}, dtype: dtype} = map, _layout)
        when dtype in [:s32, :s64, :u32, :u8] and h > 0 and w > 0 do
-    largest = map |> peak(:reduce_max) |> max(-peak(map, :reduce_min))
-    if largest > 255, do: too_many!(largest)
+    for kernel <- [:reduce_min, :reduce_max],
+        class = peak(map, kernel),
+        class not in 0..255,
+        do: no_class!(class)
+
     as_bytes(map, {h, w})
   end
 
@@ -111,7 +114,7 @@ defmodule Dala.ML.Segmentation do
   defp class_map!(map, :nhwc),
     do: Output.mismatch!(map, "{1, h, w, classes}, or {1, h, w} of integers")
 
-  defp highest!(_scores, _axis, classes, _size) when classes > 256, do: too_many!(classes - 1)
+  defp highest!(_scores, _axis, classes, _size) when classes > 256, do: no_class!(classes - 1)
 
   defp highest!(scores, axis, _classes, {h, w} = size),
     do: :argmax |> Output.run!(scores, {1, h, w}, :s32, %{axis: axis}) |> as_bytes(size)
@@ -126,7 +129,7 @@ defmodule Dala.ML.Segmentation do
     value
   end
 
-  defp too_many!(class) do
+  defp no_class!(class) do
     raise %Error{
       reason: :unsupported,
       message: "a segmentation has classes 0 to 255, the output has class #{class}",

@@ -76,7 +76,8 @@ defmodule Dala.ML.SegmentationTest do
 
     for {map, class} <- [
           {zeros({1, 300, 1, 1}), 299},
-          {Compute.buffer([256], {1, 1, 1}, :s32), 256}
+          {Compute.buffer([256], {1, 1, 1}, :s32), 256},
+          {Compute.buffer([-1], {1, 1, 1}, :s32), -1}
         ] do
       assert_raises(
         :unsupported,

@@ -57,6 +57,13 @@ defmodule Dala.ML.TasksTest do
     assert [%{label: "red", pixels: 24}, %{label: "blue", pixels: 24}] = found.areas
   end
 
+  test "segment: the output has the layout of the input" do
+    shape = [1, 8, 8, 3]
+    model = load!([{"Identity", ["x"], ["y"]}], {"x", :f32, shape}, {"y", :f32, shape})
+    assert {:ok, found} = ML.segment(model, image(8, 8), normalize: :unit)
+    assert found.classes == :binary.copy(<<0, 0, 0, 0, 2, 2, 2, 2>>, 8)
+  end
+
   test "detect: a model that always sees the same" do
     row = for x <- [32.0, 32.0, 16.0, 8.0, 1.0, 0.5], into: <<>>, do: <<x::float-32-native>>
 
