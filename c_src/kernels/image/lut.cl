@@ -22,6 +22,7 @@ __kernel void ENTRY(__global const T *in, __global const float *table, __global 
   const long end = min(begin + view.chunk, view.count);
   const float last = (float)(view.size - 1);
   const int size = (int)view.size;
+  __global const float *last_entry = table + 3L * (size * size * (long)size - 1);
   for (long i = begin; i < end; ++i) {
     int low[3], next[3];
     float t[3];
@@ -36,23 +37,22 @@ __kernel void ENTRY(__global const T *in, __global const float *table, __global 
 #if CHANNELS == 4
     out[i * CHANNELS + 3] = in[i * CHANNELS + 3];
 #endif
-    if (!view.cube) {
-      for (int c = 0; c < 3; ++c) {
-        const float a = table[3 * low[c] + c], b = table[3 * (low[c] + next[c]) + c];
-        out[i * CHANNELS + c] = STORED(mixed(a, b, t[c]));
-      }
-      continue;
+    float4 made;
+    if (view.cube) {
+      const long row = 3L * size, plane = row * size;
+      __global const float *at = table + low[2] * plane + low[1] * row + 3 * low[0];
+      const long r = 3 * next[0], g = next[1] * row, b = next[2] * plane;
+      made = at + b + g + r < last_entry ? BETWEEN(entry_and_next) : BETWEEN(entry_alone);
+    } else {
+      made = (float4)(table[3 * low[0]], table[3 * low[1] + 1], table[3 * low[2] + 2], 0.0f);
+      const float4 after =
+          (float4)(table[3 * (low[0] + next[0])], table[3 * (low[1] + next[1]) + 1],
+                   table[3 * (low[2] + next[2]) + 2], 0.0f);
+      made = fma((float4)(t[0], t[1], t[2], 0.0f), after - made, made);
     }
-    const long row = 3L * size, plane = row * size;
-    __global const float *at = table + low[2] * plane + low[1] * row + 3 * low[0];
-    const long r = 3 * next[0], g = next[1] * row, b = next[2] * plane;
-    for (int c = 0; c < 3; ++c) {
-      const float front =
-          mixed(mixed(at[c], at[r + c], t[0]), mixed(at[g + c], at[g + r + c], t[0]), t[1]);
-      const float back = mixed(mixed(at[b + c], at[b + r + c], t[0]),
-                             mixed(at[b + g + c], at[b + g + r + c], t[0]), t[1]);
-      out[i * CHANNELS + c] = STORED(mixed(front, back, t[2]));
-    }
+    out[i * CHANNELS] = STORED(made.x);
+    out[i * CHANNELS + 1] = STORED(made.y);
+    out[i * CHANNELS + 2] = STORED(made.z);
   }
 }
 

@@ -15,18 +15,18 @@ void ENTRY(__global const T *restrict in, __global T *restrict out, const Move v
   typedef struct {
     T channel[CHANNELS];
   } Pixel;
-  __global const Pixel *from = (__global const Pixel *)in + view.start;
-  __global Pixel *to = (__global Pixel *)out;
   const long first = (long)get_group_id(0) * view.strip;
   const long end = min(first + view.strip, view.height);
   if (view.across == 1) {
     for (long y = first; y < end; ++y) {
-      __global const T *row = (__global const T *)(from + y * view.down);
-      __global T *made = (__global T *)(to + y * view.width);
+      __global const T *row = in + (view.start + y * view.down) * CHANNELS;
+      __global T *made = out + y * view.width * CHANNELS;
       for (long i = 0; i < view.width * CHANNELS; ++i) made[i] = row[i];
     }
     return;
   }
+  __global const Pixel *from = (__global const Pixel *)in + view.start;
+  __global Pixel *to = (__global Pixel *)out;
   if (view.across == -1) {
     for (long y = first; y < end; ++y) {
       __global const Pixel *row = from + y * view.down;

@@ -1,5 +1,5 @@
-// A filter as a stage of a fused kernel: STAGE gives what BODY gives, as the next stage would see it
-// had it been stored as OUT_CHANNELS elements and loaded.
+// A filter as a stage of a fused kernel: STAGE gives what BODY gives, as the next stage would see
+// it had it been stored as OUT_CHANNELS elements and loaded.
 
 static inline Pixels STAGE(const Pixels in, const PixelValues values) {
   const Place nowhere = {(Reals)(0.0f), (Reals)(0.0f)};

@@ -51,8 +51,11 @@ std::shared_ptr<Program> pixel_program(Planner& planner, DType dtype, int64_t ch
     for (const std::string& body : bodies(channels, out_channels)) {
       Part part =
           pixel_part(planner, entry_of(body, channels, out_channels), body, channels, out_channels);
-      const bool grey = body == "pixel_grayscale" && dtype == DType::u8 && channels > 1;
-      if (grey && planner.cpu_class()) part.file = "image/grayscale_cpu.cl";
+      if (dtype == DType::u8 && planner.cpu_class()) {
+        // Some have a shorter way to the same bytes.
+        if (body == "pixel_grayscale" && channels > 1) part.file = "image/grayscale_cpu.cl";
+        if (body == "pixel_copy") part.file = "image/channels_cpu.cl";
+      }
       parts.push_back(std::move(part));
     }
     return parts;

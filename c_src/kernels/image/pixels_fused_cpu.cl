@@ -1,9 +1,9 @@
 // Several filters at every pixel of an image, for devices that are CPUs. ENTRY, ARGUMENTS and PLACE
 // are those of fusion/fused_cpu.cl; no input broadcasts.
 //
-// A work-group is one item and owns layout.chunk consecutive pixels, which it takes LANES at a time.
-// Edge rule: the last chunk ends at layout.count, and `left` says how many pixels are left. All
-// loads of a pixel come before its stores, so outputs may be inputs.
+// A work-group is one item and owns layout.chunk consecutive pixels, which it takes LANES at a
+// time. Edge rule: the last chunk ends at layout.count, and `left` says how many pixels are left.
+// All loads of a pixel come before its stores, so outputs may be inputs.
 
 typedef struct {
   long count;  // pixels

@@ -13,28 +13,48 @@
 #define TURNED(x) (T)(int)((x) + HALF)
 #endif
 
-static inline void PASTE(ENTRY, _pixel)(__global const T *in, __global T *out, const Turn view,
-                                        const float x, const float y) {
-  const float fx = floor(x), fy = floor(y);
-  // Far outside, so that what follows stays within integers.
-  if (!(fx >= -1 && fy >= -1 && fx < (float)view.in_width && fy < (float)view.in_height)) {
-    for (int c = 0; c < CHANNELS; ++c) out[c] = 0;
-    return;
+// The channels of a pixel; those that it does not have are 0.
+static inline float4 PASTE(ENTRY, _at)(__global const T *from) {
+#if CHANNELS == 4 && defined(__clang__)
+  typedef PASTE(T, 4) Loose __attribute__((aligned(sizeof(T))));
+  return __builtin_convertvector(*(__global const Loose *)from, float4);
+#elif CHANNELS == 4
+  return (float4)(from[0], from[1], from[2], from[3]);
+#elif CHANNELS == 3
+  return (float4)(from[0], from[1], from[2], 0.0f);
+#else
+  return (float4)(from[0], 0.0f, 0.0f, 0.0f);
+#endif
+}
+#define PIXEL_AT PASTE(ENTRY, _at)
+
+static inline float4 PASTE(ENTRY, _pixel)(__global const T *in, const Turn view, const float x,
+                                          const float y) {
+  // Too far outside to see anything; what follows stays within integers.
+  if (!(x > -1 && y > -1 && x < (float)view.in_width && y < (float)view.in_height)) {
+    return (float4)(0.0f);
   }
-  const long x0 = (long)fx, y0 = (long)fy;
+  // Not below 0, so that truncating is rounding down.
+  const int x0 = (int)(x + 1) - 1, y0 = (int)(y + 1) - 1;
+  const float tx = x - (float)x0, ty = y - (float)y0;
+  const long row = view.in_width * CHANNELS;
   const bool left = x0 >= 0 && x0 < view.in_width, right = x0 + 1 < view.in_width;
   const bool top = y0 >= 0 && y0 < view.in_height, bottom = y0 + 1 < view.in_height;
-  const float tx = x - fx, ty = y - fy;
-  const long row = view.in_width * CHANNELS;
   __global const T *at = in + y0 * row + x0 * CHANNELS;
-  for (int c = 0; c < CHANNELS; ++c) {
-    const float p00 = top && left ? (float)at[c] : 0;
-    const float p01 = top && right ? (float)at[CHANNELS + c] : 0;
-    const float p10 = bottom && left ? (float)at[row + c] : 0;
-    const float p11 = bottom && right ? (float)at[row + CHANNELS + c] : 0;
-    const float above = fma(tx, p01 - p00, p00), below = fma(tx, p11 - p10, p10);
-    out[c] = TURNED(fma(ty, below - above, above));
+  float4 p00 = (float4)(0.0f), p01 = p00, p10 = p00, p11 = p00;
+  if (left && right && top && bottom) {
+    p00 = PIXEL_AT(at);
+    p01 = PIXEL_AT(at + CHANNELS);
+    p10 = PIXEL_AT(at + row);
+    p11 = PIXEL_AT(at + row + CHANNELS);
+  } else {
+    if (top && left) p00 = PIXEL_AT(at);
+    if (top && right) p01 = PIXEL_AT(at + CHANNELS);
+    if (bottom && left) p10 = PIXEL_AT(at + row);
+    if (bottom && right) p11 = PIXEL_AT(at + row + CHANNELS);
   }
+  const float4 above = fma((float4)(tx), p01 - p00, p00), below = fma((float4)(tx), p11 - p10, p10);
+  return fma((float4)(ty), below - above, above);
 }
 
 __kernel void ENTRY(__global const T *restrict in, __global T *restrict out, const Turn view) {
@@ -49,11 +69,21 @@ __kernel void ENTRY(__global const T *restrict in, __global T *restrict out, con
     const long run = min(view.width - column, end - i);
     for (long j = 0; j < run; ++j) {
       const float x = (float)(column + j);
-      PASTE(ENTRY, _pixel)(in, out + (i + j) * CHANNELS, view, fma(x, view.to_x[0], x_0),
-                           fma(x, view.to_y[0], y_0));
+      const float4 made =
+          PASTE(ENTRY, _pixel)(in, view, fma(x, view.to_x[0], x_0), fma(x, view.to_y[0], y_0));
+      __global T *to = out + (i + j) * CHANNELS;
+      to[0] = TURNED(made.x);
+#if CHANNELS > 1
+      to[1] = TURNED(made.y);
+      to[2] = TURNED(made.z);
+#endif
+#if CHANNELS == 4
+      to[3] = TURNED(made.w);
+#endif
     }
     i += run;
   }
 }
 
+#undef PIXEL_AT
 #undef TURNED
