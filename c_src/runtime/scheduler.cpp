@@ -324,7 +324,8 @@ void Scheduler::enter_hazards(const CommandPtr& command) {
   PartOrder order;
   std::vector<BoundStage>& parts = command->parts;
   for (size_t i = 0; i < parts.size(); ++i) {
-    order.place(parts[i], i);
+    // Most commands are a single part, and the lock is held.
+    if (parts.size() > 1) order.place(parts[i], i);
     for (const StoragePtr& storage : parts[i].inputs) read(*storage);
     for (const BoundOutput& output : parts[i].outputs) {
       if (output.previous != nullptr) read(*output.previous);
