@@ -32,6 +32,10 @@ std::vector<ParamSpec> image_params(std::vector<ParamSpec> own);
 ParamSpec number_param(const std::string& name, double fallback, double min, double max,
                        const std::string& summary);
 
+// One of several names, by default the first.
+ParamSpec choice_param(const std::string& name, std::vector<std::string> choices,
+                       const std::string& summary);
+
 // The picture in a buffer of the call: {h, w}, {h, w, c}, or flat with the size in the parameters.
 // `what` names it in errors, such as "input 0 of blur".
 Image image_of(const Call& call, const TensorType& type, const std::string& what);

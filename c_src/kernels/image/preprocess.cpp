@@ -188,17 +188,6 @@ KernelStep preprocess_step(Planner& planner, const Call& call) {
           tile_range(result, tile)};
 }
 
-ParamSpec choice(const std::string& name, std::vector<std::string> choices,
-                 const std::string& summary) {
-  ParamSpec param;
-  param.name = name;
-  param.kind = ParamSpec::Kind::choice;
-  param.fallback = choices[0];
-  param.choices = std::move(choices);
-  param.summary = summary;
-  return param;
-}
-
 ParamSpec list(const std::string& name, ParamSpec::Kind kind, size_t count, double min, double max,
                const std::string& summary) {
   ParamSpec param;
@@ -225,17 +214,19 @@ Descriptor preprocess_kernel() {
   descriptor.params = image_params(
       {list("size", ParamSpec::Kind::integers, 2, 1, 1 << 30,
             "width and height that the output has to have"),
-       choice("fit", {"stretch", "letterbox", "crop"},
-              "whether the picture fills the output out of proportion, is set in a border, or "
-              "loses what is too much on two sides"),
-       choice("normalize", {"imagenet", "unit", "signed_unit", "raw", "true", "false"},
-              "the mean and deviation of ImageNet (also true), 0 to 1, -1 to 1, or 0 to 255 (also "
-              "false)"),
+       choice_param(
+           "fit", {"stretch", "letterbox", "crop"},
+           "whether the picture fills the output out of proportion, is set in a border, or "
+           "loses what is too much on two sides"),
+       choice_param(
+           "normalize", {"imagenet", "unit", "signed_unit", "raw", "true", "false"},
+           "the mean and deviation of ImageNet (also true), 0 to 1, -1 to 1, or 0 to 255 (also "
+           "false)"),
        list("mean", ParamSpec::Kind::numbers, 3, -1000, 1000,
             "of red, green and blue from 0 to 1, in place of normalize; 0 when only std is given"),
        list("std", ParamSpec::Kind::numbers, 3, 1e-6, 1000,
             "the deviation likewise, by which it is divided; 1 when only mean is given"),
-       choice("layout", {"nchw", "nhwc"}, "planes, or pixels of three channels"),
+       choice_param("layout", {"nchw", "nhwc"}, "planes, or pixels of three channels"),
        number_param("border", 114, 0, kLevels,
                     "the level of grey that the border of letterbox has")});
   descriptor.check = [](const Call& call) {

@@ -111,17 +111,6 @@ Image need_frame(const std::string& kernel, const Call& call, bool decodes) {
                    samples, ": ", call.choice("format"), " of ", image.width, " x ", image.height));
 }
 
-ParamSpec choice(const std::string& name, std::vector<std::string> choices,
-                 const std::string& summary) {
-  ParamSpec param;
-  param.name = name;
-  param.kind = ParamSpec::Kind::choice;
-  param.fallback = choices[0];
-  param.choices = std::move(choices);
-  param.summary = summary;
-  return param;
-}
-
 std::shared_ptr<Program> yuv_program(Planner& planner) {
   return planner.program("yuv", [&] {
     std::vector<Part> parts = pixel_preamble(planner, DType::u8);
@@ -171,10 +160,11 @@ Descriptor frame_kernel(const std::string& name, bool decodes) {
   descriptor.name = name;
   descriptor.dtypes = {DType::u8};
   descriptor.params = image_params(
-      {choice("format", {"yuv420p", "nv12"},
-              "planes of y, u and v, or of y and of u and v in turn"),
-       choice("matrix", {"bt601", "bt709"}, "what colours weigh: those of SD or of HD video"),
-       choice("range", {"limited", "full"}, "y is 16 to 235 and u, v 16 to 240, or all 0 to 255")});
+      {choice_param("format", {"yuv420p", "nv12"},
+                    "planes of y, u and v, or of y and of u and v in turn"),
+       choice_param("matrix", {"bt601", "bt709"}, "what colours weigh: those of SD or of HD video"),
+       choice_param("range", {"limited", "full"},
+                    "y is 16 to 235 and u, v 16 to 240, or all 0 to 255")});
   descriptor.check = [name, decodes](const Call& call) {
     need_output_dtype(name, call, {DType::u8});
     need_frame(name, call, decodes);
