@@ -39,6 +39,31 @@ defmodule Dala.Test.GpuCase do
   @doc "A buffer of zeros."
   def zeros(shape, dtype \\ :f32), do: Compute.buffer_zeros(shape, dtype)
 
+  @doc "Runs the function, and gives the calls of ours that held a scheduler for so many ms."
+  def watch_schedulers(milliseconds, function) do
+    previous = :erlang.system_monitor(self(), [{:long_schedule, milliseconds}])
+
+    try do
+      Task.await(Task.async(function), 240_000)
+    after
+      :erlang.system_monitor(previous)
+    end
+
+    for {_pid, info} = report <- long_schedules([]), native?(info), do: report
+  end
+
+  defp long_schedules(reports) do
+    receive do
+      {:monitor, pid, :long_schedule, info} -> long_schedules([{pid, info} | reports])
+    after
+      0 -> reports
+    end
+  end
+
+  defp native?(info) do
+    Enum.any?([info[:in], info[:out]], &match?({Dala.Gpu.Compute.Native, _name, _arity}, &1))
+  end
+
   @doc "Waits until the function gives something true."
   def eventually(function, bound \\ @bound) do
     deadline = System.monotonic_time(:millisecond) + bound
