@@ -1,6 +1,6 @@
-# Formatters beside the usual one: skipped tests are named, so that a bridge that was never tested
-# does not look as if it had been.
-ExUnit.start(formatters: [ExUnit.CLIFormatter, Dala.Test.SkippedFormatter], timeout: 120_000)
+# A formatter beside the usual one: skipped tests are named, so that a bridge that was never tested
+# does not look as if it had been, and failed ones once more.
+ExUnit.start(formatters: [ExUnit.CLIFormatter, Dala.Test.SummaryFormatter], timeout: 120_000)
 
 Dala.Test.GpuCase.prepare_slow()
 
