@@ -1,0 +1,116 @@
+// Networks written by tests and by the bench: nodes and seeded weights, which become an ONNX file
+// for the loader and are what the reference executes. Nothing here comes from the library.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <random>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "support/onnx_writer.hpp"
+
+namespace dala::test {
+
+using Ints = std::vector<int64_t>;
+using NetAttribute = std::variant<int64_t, float, std::string, Ints>;
+using NetAttributes = std::map<std::string, NetAttribute>;
+
+struct NetNode {
+  std::string op;
+  std::vector<std::string> inputs;  // "" is one left out
+  std::vector<std::string> outputs;
+  NetAttributes attributes;
+};
+
+struct NetConstant {
+  Ints dims;
+  std::vector<float> reals;
+  Ints integers;  // in place of `reals`
+};
+
+struct Net {
+  std::vector<Dim> input;  // of "x"; free dimensions have a name
+  Ints shape;              // the one it was written for
+  std::vector<std::string> outputs;
+  std::vector<NetNode> nodes;
+  std::map<std::string, NetConstant> constants;
+  // Bytes of the input and the output of the layer that has most of both, at that shape, with
+  // normalization and activation a part of the layer.
+  size_t layer_bytes = 0;
+
+  std::string onnx() const;
+  size_t weight_bytes() const;
+};
+
+// A tensor {n, c, h, w} of a network.
+struct Planes {
+  std::string name;
+  int64_t batch = 1;
+  int64_t channels = 0;
+  int64_t height = 0;
+  int64_t width = 0;
+};
+
+enum class Activation { none, relu, relu6, silu, hard_swish, hard_sigmoid };
+enum class Padding { centred, same_upper };  // (window - 1) / 2 on every side; auto_pad
+
+struct ConvLayer {
+  int64_t to = 0;  // channels
+  int64_t size = 1;
+  int64_t stride = 1;
+  Activation activation = Activation::none;
+  bool depthwise = false;
+  int64_t dilation = 1;
+  bool normalized = true;  // followed by BatchNormalization; otherwise it has a bias
+  Padding padding = Padding::centred;
+  Ints pads = {};  // top, left, bottom, right, in place of `padding`
+};
+
+// Writes a network layer by layer.
+class NetBuilder {
+ public:
+  // `input` as the file declares it, with `shape` where it has names.
+  NetBuilder(uint32_t seed, std::vector<Dim> input, const Ints& shape);
+
+  Planes input() const;
+
+  Planes conv(const Planes& x, const ConvLayer& layer);
+  Planes activate(const Planes& x, Activation activation);
+  Planes add(const Planes& a, const Planes& b);
+  Planes multiply(const Planes& a, const Planes& b);  // b may be one value per channel
+  Planes concat(const std::vector<Planes>& parts);    // along channels
+  Planes max_pool(const Planes& x, int64_t size, int64_t stride, int64_t pad);
+  Planes global_average(const Planes& x);
+
+  // Notes how large the layer is that makes these of those: see Net::layer_bytes.
+  Planes layer(const Planes& result, const std::vector<Planes>& inputs);
+
+  // Any node with one output; the name of its result.
+  std::string op(const std::string& op, const std::vector<std::string>& inputs,
+                 const NetAttributes& attributes = {});
+  // One with several.
+  std::vector<std::string> op(const std::string& op, size_t outputs,
+                              const std::vector<std::string>& inputs,
+                              const NetAttributes& attributes = {});
+  std::string integers(const Ints& values);
+  std::string reals(const Ints& dims, const std::vector<float>& values);
+  // Weights of that standard deviation, and numbers in a range.
+  std::string weights(const Ints& dims, double deviation);
+  std::string between(const Ints& dims, float low, float high);
+
+  Net finish(std::vector<std::string> outputs);
+
+ private:
+  std::string next_name(const std::string& stem) { return stem + std::to_string(++names_); }
+
+  std::mt19937 random_;
+  int names_ = 0;
+  Net net_;
+};
+
+// The next multiple of 8 that is not much below, as these networks round their widths.
+int64_t rounded_width(double channels);
+
+}  // namespace dala::test
