@@ -5,6 +5,8 @@
 #include <utility>
 
 #include "kernels/element.hpp"
+#include "kernels/nn/convolution.hpp"
+#include "model/views.hpp"
 
 namespace dala::model {
 namespace {
@@ -83,6 +85,9 @@ Tensor Build::result(const std::vector<Tensor>& inputs, ElementType type, const 
 
 Tensor Build::reshaped(const Tensor& tensor, const Shape& shape) {
   if (tensor.shape == shape) return tensor;
+  if (tensor.count() == checked_type(storage_of(tensor.type), shape).count()) {
+    if (auto view = reshaped_view(tensor, shape)) return *view;
+  }
   Tensor result = tensor;
   result.shape = checked_type(storage_of(tensor.type), shape).shape;
   if (result.count() != tensor.count()) {
@@ -99,10 +104,11 @@ Tensor Build::reshaped(const Tensor& tensor, const Shape& shape) {
 const HostTensor& Build::values(const Tensor& tensor) {
   if (tensor.known != nullptr) return *tensor.known;
   if (!eager_) throw NeedsValues{};
+  const PlacePtr place = place_of(tensor);
   flush();
   auto values = std::make_shared<HostTensor>(tensor.type, tensor.shape);
   if (!values->bytes.empty()) {
-    const std::vector<std::byte> bytes = engine_.runtime().read_now(tensor.place->buffer);
+    const std::vector<std::byte> bytes = engine_.runtime().read_now(place->buffer);
     std::copy_n(bytes.begin(), values->bytes.size(), values->bytes.begin());
   }
   // Kept until the plan goes, since the caller only gets a reference.
@@ -152,8 +158,9 @@ void Build::fill(Tensor& to, const dala::Value& element) {
 
 PlacePtr Build::place_of(const Tensor& tensor) {
   if (tensor.place != nullptr) return tensor.place;
-  const auto shared = shared_.find(tensor.known);
-  BufferPtr& upload = shared != shared_.end() ? shared->second : own_[tensor.known];
+  if (tensor.view != nullptr) return in_own_order(*this, tensor).place;
+  const auto shared = shared_.uploads.find(tensor.known);
+  BufferPtr& upload = shared != shared_.uploads.end() ? shared->second : own_[tensor.known];
   if (upload == nullptr) {
     upload = engine_.runtime().from_host(tensor.storage(), tensor.known->bytes.data(),
                                          std::shared_ptr<void>(tensor.known));
@@ -162,6 +169,36 @@ PlacePtr Build::place_of(const Tensor& tensor) {
   place->bytes = tensor.bytes();
   place->buffer = upload;
   return place;
+}
+
+Tensor Build::packed(const Tensor& weights, int64_t groups) {
+  Shape plane = weights.shape;
+  if (plane.size() == 3) plane.insert(plane.begin() + 2, 1);
+  const TensorType type{storage_of(weights.type), packed_weights_shape(plane, groups)};
+  const auto key = std::make_pair(HostTensorPtr(weights.known), groups);
+  const auto found = shared_.packed.find(key);
+  BufferPtr buffer = found == shared_.packed.end() ? nullptr : found->second;
+  if (buffer == nullptr) {
+    Runtime& runtime = engine_.runtime();
+    buffer = std::make_shared<Buffer>(type, runtime.memory().allocate(type.bytes()));
+    const BufferPtr plain =
+        runtime.from_host({type.dtype, plane}, weights.known->bytes.data(), weights.known);
+    const Stage stage = engine_.stage("conv2d_pack", {plain}, buffer, {{"groups", groups}});
+    packing_.push_back(runtime.scheduler().submit({stage}, nullptr, nullptr));
+    // Others are computed anew by every plan.
+    if (shared_.uploads.count(weights.known) != 0) shared_.packed[key] = buffer;
+  }
+  Tensor result;
+  result.type = weights.type;
+  result.shape = type.shape;
+  result.place = std::make_shared<Place>();
+  result.place->bytes = type.bytes();
+  result.place->buffer = buffer;
+  return result;
+}
+
+void Build::finish() {
+  for (CommandId id : std::exchange(packing_, {})) engine_.runtime().wait(id);
 }
 
 void Build::flush() {

@@ -18,15 +18,20 @@ namespace dala::model {
 // Thrown when a shape depends on values that are known only while the graph runs.
 struct NeedsValues {};
 
-// Constants and where they are on the device, once they are. Those of the graph are shared by all
-// plans of a model.
+// Constants and where they are on the device, once they are.
 using Uploads = std::map<HostTensorPtr, BufferPtr>;
+
+// What all plans of a model share: its constants, each with an entry in `uploads`, and the weights
+// of convolutions as conv2d_pack orders them, by how many groups they are for.
+struct SharedConstants {
+  Uploads uploads;
+  std::map<std::pair<HostTensorPtr, int64_t>, BufferPtr> packed;
+};
 
 class Build {
  public:
   // `eager`: values that are asked for are computed and read back, so the plan is good for once.
-  // `shared` has an entry for every constant of the graph.
-  Build(Engine& engine, Uploads& shared, bool eager)
+  Build(Engine& engine, SharedConstants& shared, bool eager)
       : engine_(engine), shared_(shared), eager_(eager) {}
 
   Engine& engine() { return engine_; }
@@ -72,6 +77,11 @@ class Build {
   // The memory of a tensor on the device; values that are only known go there.
   PlacePtr place_of(const Tensor& tensor);
 
+  // Weights {co, c / groups, ..} whose values are known, ordered for conv2d, once for all plans.
+  Tensor packed(const Tensor& weights, int64_t groups);
+  // Waits for what was put in order. Throws its error.
+  void finish();
+
   // Runs what is planned so far and waits for it. Only when eager.
   void flush();
 
@@ -88,8 +98,9 @@ class Build {
   void add_stage(Launch launch, const std::vector<Tensor>& inputs, const Tensor& output);
 
   Engine& engine_;
-  Uploads& shared_;
+  SharedConstants& shared_;
   Uploads own_;
+  std::vector<CommandId> packing_;
   const bool eager_;
   std::string layer_;
   std::vector<PlannedStage> stages_;

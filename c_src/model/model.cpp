@@ -9,6 +9,7 @@
 #include "model/onnx/import.hpp"
 #include "model/ops/table.hpp"
 #include "model/optimize.hpp"
+#include "model/views.hpp"
 
 namespace dala::model {
 namespace {
@@ -71,7 +72,7 @@ void check_operators(const Graph& graph) {
 
 Model::Model(Engine& engine, Graph graph) : engine_(engine), graph_(std::move(graph)) {
   for (const auto& [id, tensor] : graph_.constants) {
-    uploads_[tensor] = nullptr;
+    constants_.uploads[tensor] = nullptr;
     parameters_ += tensor->count();
     weight_bytes_ += tensor->bytes.size();
   }
@@ -220,9 +221,14 @@ std::vector<Tensor> Model::walk(Build& build, const std::vector<Tensor>& inputs)
     }
   }
   std::vector<Tensor> outputs;
-  build.set_layer("outputs");
   for (const Port& port : graph_.outputs) {
-    const Tensor& tensor = *tensors[static_cast<size_t>(port.tensor)];
+    const auto maker =
+        std::find_if(graph_.nodes.begin(), graph_.nodes.end(), [&](const Node& node) {
+          return std::find(node.outputs.begin(), node.outputs.end(), port.tensor) !=
+                 node.outputs.end();
+        });
+    build.set_layer(maker == graph_.nodes.end() ? "outputs" : describe(*maker));
+    const Tensor tensor = in_own_order(build, *tensors[static_cast<size_t>(port.tensor)]);
     const bool own = tensor.place != nullptr && tensor.place->input < 0 &&
                      tensor.known == nullptr && taken.insert(tensor.place.get()).second;
     if (own) {
@@ -247,8 +253,9 @@ std::shared_ptr<Plan> Model::make_plan(const std::vector<Shape>& shapes) {
     input.place->input = static_cast<int>(i);
     inputs.push_back(std::move(input));
   }
-  Build build(engine_, uploads_, false);
+  Build build(engine_, constants_, false);
   std::vector<Tensor> outputs = walk(build, inputs);
+  build.finish();
   return std::make_shared<Plan>(engine_.runtime(), std::move(build.stages()), std::move(outputs));
 }
 
@@ -291,7 +298,7 @@ std::vector<BufferPtr> Model::run_eagerly(const std::vector<BufferPtr>& buffers)
     input.place->buffer = buffers[i];
     inputs.push_back(std::move(input));
   }
-  Build build(engine_, uploads_, true);
+  Build build(engine_, constants_, true);
   const std::vector<Tensor> tensors = walk(build, inputs);
   build.flush();
   std::vector<BufferPtr> outputs;
@@ -359,7 +366,7 @@ void Model::free() {
   const std::lock_guard lock(mutex_);
   freed_ = true;
   plans_.clear();
-  uploads_.clear();
+  constants_ = {};
   graph_.constants.clear();
 }
 

@@ -82,7 +82,7 @@ class Model {
   std::mutex mutex_;
   bool freed_ = false;
   bool eager_ = false;  // shapes depend on values
-  Uploads uploads_;
+  SharedConstants constants_;
   struct Cached {
     std::shared_ptr<Plan> plan;
     uint64_t used = 0;

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "kernels/elementwise/broadcast.hpp"
+#include "model/views.hpp"
 
 namespace dala::model {
 namespace {
@@ -42,6 +43,15 @@ const char* fast_name(Arithmetic op) {
   }
 }
 
+Shape without(const Shape& shape, const std::vector<int64_t>& axes) {
+  Shape rest;
+  for (size_t d = 0; d < shape.size(); ++d) {
+    const bool named = std::find(axes.begin(), axes.end(), static_cast<int64_t>(d)) != axes.end();
+    if (!named) rest.push_back(shape[d]);
+  }
+  return rest;
+}
+
 bool all_known(const std::vector<Tensor>& inputs) {
   return std::all_of(inputs.begin(), inputs.end(),
                      [](const Tensor& input) { return input.known != nullptr; });
@@ -67,6 +77,9 @@ Tensor pointwise(Build& build, Arithmetic op, const std::vector<Tensor>& inputs,
     }
   }
   const Shape shape = broadcast_shape(shapes);
+  if (const auto order = shared_order(inputs, shape)) {
+    return viewed(pointwise(build, op, all_arranged(build, inputs, *order), p, q), *order);
+  }
   const ElementType type = inputs[0].type;
   const int64_t count = checked_type(storage_of(type), shape).count();
   if (!all_known(inputs) && plain(type) && count >= kMany) {
@@ -103,6 +116,10 @@ Tensor compare(Build& build, Comparison op, const Tensor& x, const Tensor& y, do
                                              to_string(x.type), " and ", to_string(y.type)));
   }
   const Shape shape = broadcast_shape({x.shape, y.shape});
+  if (const auto order = shared_order({x, y}, shape)) {
+    const std::vector<Tensor> lying = all_arranged(build, {x, y}, *order);
+    return viewed(compare(build, op, lying[0], lying[1], p, q), *order);
+  }
   Tensor output = build.result({x, y}, ElementType::boolean, shape);
   build.run(
       math_family(x.type), "compare", {x, y}, output,
@@ -120,6 +137,10 @@ Tensor choose(Build& build, const Tensor& condition, const Tensor& yes, const Te
                                              to_string(yes.type), " and ", to_string(no.type)));
   }
   const Shape shape = broadcast_shape({condition.shape, yes.shape, no.shape});
+  if (const auto order = shared_order({condition, yes, no}, shape)) {
+    const std::vector<Tensor> lying = all_arranged(build, {condition, yes, no}, *order);
+    return viewed(choose(build, lying[0], lying[1], lying[2]), *order);
+  }
   Tensor output = build.result({condition, yes, no}, yes.type, shape);
   build.run(move_family(yes.type), "choose", {condition, yes, no}, output, {},
             make_walk(shape,
@@ -132,6 +153,7 @@ Tensor choose(Build& build, const Tensor& condition, const Tensor& yes, const Te
 }
 
 Tensor convert(Build& build, const Tensor& x, ElementType to) {
+  if (const auto order = order_of(x)) return viewed(convert(build, x.view->source, to), *order);
   // Wider floats are held as they are; what is narrower has to be rounded.
   const bool widens = computed_as(x.type) == to && is_float(to);
   if (x.type == to || widens || (x.type == ElementType::boolean && to == ElementType::u8)) {
@@ -163,21 +185,24 @@ Tensor filled(Build& build, ElementType type, const Shape& shape, double value) 
 }
 
 Tensor transpose(Build& build, const Tensor& x, const std::vector<int64_t>& order) {
-  const Shape own = strides_of(x.shape);
-  Shape shape;
-  Shape walked;
-  std::vector<bool> seen(x.shape.size(), false);
+  Order axes;
+  Order lies(x.shape.size(), -1);  // dimension d of x is this one of the result
   for (int64_t axis : order) {
-    const auto at = static_cast<size_t>(normal_axis(axis, x.rank()));
-    shape.push_back(x.shape[at]);
-    walked.push_back(own[at]);
-    seen[at] = true;
+    axes.push_back(normal_axis(axis, x.rank()));
+    lies[static_cast<size_t>(axes.back())] = static_cast<int64_t>(axes.size()) - 1;
   }
-  if (order.size() != x.shape.size() || std::find(seen.begin(), seen.end(), false) != seen.end()) {
+  if (order.size() != x.shape.size() || std::find(lies.begin(), lies.end(), -1) != lies.end()) {
     throw Error(Reason::shape_mismatch,
                 text("the order ", to_string(order), " does not name each axis of ",
                      to_string(x.shape), " once"));
   }
+  return x.known != nullptr ? moved(build, x, axes) : viewed(x, lies);
+}
+
+Tensor moved(Build& build, const Tensor& x, const std::vector<int64_t>& order) {
+  const Shape own = strides_of(x.shape);
+  const Shape shape = permuted(x.shape, order);
+  const Shape walked = permuted(own, order);
   const Walk walk = make_walk(shape, {{walked, 0}}, {strides_of(shape), 0});
   // Only dimensions of 1 change places: the elements stay where they are.
   if (walk.rank == 1 && (walk.strides[0][0] == 1 || walk.count <= 1)) {
@@ -204,6 +229,11 @@ Tensor expand(Build& build, const Tensor& x, const Shape& shape) {
 
 Tensor slice(Build& build, const Tensor& x, const std::vector<int64_t>& starts,
              const std::vector<int64_t>& steps, const Shape& shape) {
+  if (const auto order = order_of(x)) {
+    return viewed(slice(build, x.view->source, permuted(starts, *order), permuted(steps, *order),
+                        permuted(shape, *order)),
+                  *order);
+  }
   WalkOperand from{strides_of(x.shape), 0};
   bool whole = shape == x.shape;
   for (size_t d = 0; d < shape.size(); ++d) {
@@ -257,6 +287,14 @@ Tensor concat(Build& build, const std::vector<Tensor>& inputs, int64_t axis) {
     }
   }
   if (inputs.size() == 1) return inputs[0];
+  // The order of the largest part, so that the least has to move.
+  const auto largest =
+      std::max_element(inputs.begin(), inputs.end(),
+                       [](const Tensor& a, const Tensor& b) { return a.count() < b.count(); });
+  if (const auto order = order_of(*largest)) {
+    return viewed(concat(build, all_arranged(build, inputs, *order), place_in(*order, axis)),
+                  *order);
+  }
   Tensor output = build.result(inputs, inputs[0].type, shape);
   std::vector<int64_t> at(shape.size(), 0);
   for (const Tensor& input : inputs) {
@@ -267,6 +305,10 @@ Tensor concat(Build& build, const std::vector<Tensor>& inputs, int64_t axis) {
 }
 
 Tensor gather(Build& build, const Tensor& x, int64_t axis, const Tensor& indices) {
+  const auto order = order_of(x);
+  if (order && indices.rank() == 1) {
+    return viewed(gather(build, x.view->source, place_in(*order, axis), indices), *order);
+  }
   AxisWalk walk{};
   walk.outer = extent(x.shape, 0, axis);
   walk.axis = x.dim(axis);
@@ -284,6 +326,13 @@ Tensor gather(Build& build, const Tensor& x, int64_t axis, const Tensor& indices
 
 Tensor reduce(Build& build, Reducer op, const Tensor& x, const std::vector<int64_t>& axes,
               bool keep) {
+  if (const auto order = order_of(x)) {
+    std::vector<int64_t> lying;
+    for (int64_t axis : axes) lying.push_back(place_in(*order, axis));
+    std::sort(lying.begin(), lying.end());
+    const Tensor result = viewed(reduce(build, op, x.view->source, lying, true), *order);
+    return keep ? result : Build::reshaped(result, without(x.shape, axes));
+  }
   const Shape own = strides_of(x.shape);
   Shape kept;
   Shape shape;

@@ -25,7 +25,9 @@ Tensor scalar(Build& build, ElementType type, double value);
 Tensor filled(Build& build, ElementType type, const Shape& shape, double value);
 
 // Moves. `starts` and `steps` have one number per dimension of x; steps may be negative.
+// `transpose` gives a view where it can; `moved` is for when the elements have to lie like that.
 Tensor transpose(Build& build, const Tensor& x, const std::vector<int64_t>& order);
+Tensor moved(Build& build, const Tensor& x, const std::vector<int64_t>& order);
 Tensor expand(Build& build, const Tensor& x, const Shape& shape);
 Tensor slice(Build& build, const Tensor& x, const std::vector<int64_t>& starts,
              const std::vector<int64_t>& steps, const Shape& shape);

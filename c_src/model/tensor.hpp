@@ -18,14 +18,25 @@ struct Place {
   int input = -1;      // set: the graph's input of that number
   BufferPtr buffer;    // set: memory that is there already, such as a weight's
   StoragePtr storage;  // of `buffer`, where this place made it
+
+  // Where the elements of a tensor that lies here were moved, with its dimensions in that order.
+  struct Moved {
+    Shape shape;
+    std::vector<int64_t> axes;
+    std::shared_ptr<Place> place;
+  };
+  std::vector<Moved> moved = {};
 };
 using PlacePtr = std::shared_ptr<Place>;
+
+struct View;
 
 struct Tensor {
   ElementType type = ElementType::f32;
   Shape shape;
   std::shared_ptr<HostTensor> known;  // the values; never changed once an operator is done with it
   PlacePtr place;                     // the memory; may be there beside `known`
+  std::shared_ptr<View> view;         // set, instead of both: how to get them, see views.hpp
 
   TensorType storage() const { return {storage_of(type), shape}; }
   int64_t count() const { return storage().count(); }

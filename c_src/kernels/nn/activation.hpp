@@ -2,14 +2,18 @@
 // and the numbers that its program is told.
 #pragma once
 
+#include <string>
 #include <vector>
 
 #include "kernels/descriptor.hpp"
 
 namespace dala {
 
-// `activation` and the `slope` of a leaky one.
+// `activation`, the `slope` of a leaky one, and the bounds `low` and `high` of a clamp.
 std::vector<ParamSpec> activation_params();
+
+// Throws `invalid_param` for a clamp between bounds that leave nothing.
+void check_activation(const std::string& kernel, const Call& call);
 
 // Bounds, then a curve: see activation.cl.
 struct Activation {

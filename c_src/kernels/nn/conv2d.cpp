@@ -65,6 +65,7 @@ void check_conv2d(const Call& call) {
   need_same_inputs("conv2d", call);
   need_output_dtype("conv2d", call, {call.inputs[0].dtype});
   need_planes("conv2d", call);
+  check_activation("conv2d", call);
   const bool nhwc = is_nhwc(call);
   Planes planes = planes_of(call.inputs[0].shape, nhwc);
   const int64_t groups = call.integer("groups");

@@ -80,6 +80,7 @@ void check_transposed(const Call& call) {
   if (call.inputs.size() > 2 && call.inputs[2].shape != Shape{planes.channels}) {
     reject_shape(2, call, to_string(Shape{planes.channels}));
   }
+  check_activation(kName, call);
   check_output_padding(call);
   const Window window = window_of_call(call);
   if (window.out_height < 1 || window.out_width < 1) {

@@ -1,9 +1,11 @@
-// Convolutions and their transposes.
+// Convolutions: where the device is asked for planes of floats, channels lie last and weights that
+// are known are ordered for it once.
 #include "model/ops/convolution.hpp"
 
 #include <algorithm>
 
 #include "model/ops/families.hpp"
+#include "model/views.hpp"
 
 namespace dala::model {
 namespace {
@@ -29,28 +31,51 @@ std::vector<double> as_pair(const std::vector<int64_t>& values, double fallback)
   return result;
 }
 
+// {n, h, w, c}, of one dimension with a height of 1.
+Tensor as_pixels(Build& build, const Tensor& x) {
+  const Tensor lying = arranged(build, x, channels_last(x.rank()));
+  if (x.rank() == 4) return lying;
+  return Build::reshaped(lying, {lying.dim(0), 1, lying.dim(1), lying.dim(2)});
+}
+
 // Planes of floats, which the registry's kernel takes, with a residual of the result's shape.
 Tensor convolved_planes(OpCall& call, const Tensor& x, const Tensor& weights,
                         const std::optional<Tensor>& bias, const WindowAttributes& attributes,
                         const Shape& shape, const Epilogue& epilogue) {
+  Build& build = call.build;
   std::vector<double> pads = as_pair(attributes.before, 0);
   const std::vector<double> after = as_pair(attributes.after, 0);
   pads.insert(pads.end(), after.begin(), after.end());
-  std::vector<Tensor> inputs{Build::reshaped(x, as_plane(x.shape)),
-                             Build::reshaped(weights, as_plane(weights.shape))};
+  const int64_t groups = call.integer("group", 1);
+  // Weights that change are put in order by every run, which pays off when the input lies right.
+  const bool known = weights.known != nullptr;
+  const Order order = channels_last(x.rank());
+  const bool last = known || order_of(x) == order;
+  const auto placed = [&](const Tensor& tensor) {
+    return last ? as_pixels(build, tensor) : Build::reshaped(tensor, as_plane(tensor.shape));
+  };
+  std::vector<Tensor> inputs{placed(x), known ? build.packed(weights, groups)
+                                              : Build::reshaped(weights, as_plane(weights.shape))};
   if (bias) inputs.push_back(*bias);
   if (epilogue.residual) {
-    if (!bias) inputs.push_back(filled(call.build, x.type, {weights.dim(0)}, 0));
-    inputs.push_back(Build::reshaped(*epilogue.residual, as_plane(shape)));
+    if (!bias) inputs.push_back(filled(build, x.type, {weights.dim(0)}, 0));
+    inputs.push_back(placed(*epilogue.residual));
   }
-  const Tensor output = call.build.kernel("conv2d", inputs, x.type, as_plane(shape),
-                                          {{"stride", as_pair(attributes.stride, 1)},
-                                           {"pad", pads},
-                                           {"dilation", as_pair(attributes.dilation, 1)},
-                                           {"groups", call.integer("group", 1)},
-                                           {"activation", epilogue.activation},
-                                           {"slope", epilogue.slope}});
-  return Build::reshaped(output, shape);
+  const Shape plane = as_plane(shape);
+  const Tensor output =
+      build.kernel("conv2d", inputs, x.type, last ? permuted(plane, channels_last(4)) : plane,
+                   {{"stride", as_pair(attributes.stride, 1)},
+                    {"pad", pads},
+                    {"dilation", as_pair(attributes.dilation, 1)},
+                    {"groups", groups},
+                    {"activation", epilogue.activation},
+                    {"slope", epilogue.slope},
+                    {"low", epilogue.low},
+                    {"high", epilogue.high},
+                    {"layout", std::string(last ? "nhwc" : "nchw")},
+                    {"packed", known}});
+  if (!last) return Build::reshaped(output, shape);
+  return viewed(Build::reshaped(output, permuted(shape, order)), order);
 }
 
 // The general kernel, for every element type and up to three dimensions.
@@ -78,6 +103,11 @@ Tensor finished(OpCall& call, Tensor x, const Epilogue& epilogue) {
   if (name == "relu6") {
     return pointwise(build, OP_CLIP, {x, scalar(build, x.type, 0), scalar(build, x.type, 6)});
   }
+  if (name == "clamp") {
+    return pointwise(
+        build, OP_CLIP,
+        {x, scalar(build, x.type, epilogue.low), scalar(build, x.type, epilogue.high)});
+  }
   if (name == "leaky_relu") return pointwise(build, OP_LEAKY_RELU, {x}, epilogue.slope);
   if (name == "sigmoid") return pointwise(build, OP_SIGMOID, {x});
   if (name == "silu") return pointwise(build, OP_MUL, {x, pointwise(build, OP_SIGMOID, {x})});
@@ -98,7 +128,7 @@ Tensor convolved(OpCall& call, const Tensor& x, const Tensor& weights,
       call, x, std::vector<int64_t>(weights.shape.begin() + 2, weights.shape.end()), false);
   Shape shape{x.dim(0), weights.dim(0)};
   shape.insert(shape.end(), attributes.out.begin(), attributes.out.end());
-  if (x.rank() > 4 || !is_float(x.type) || x.count() == 0) {
+  if (x.rank() > 4 || !is_float(x.type) || x.count() == 0 || weights.count() == 0) {
     return finished(call, convolved_windows(call, x, weights, bias, attributes, shape), epilogue);
   }
   // A residual that has to be repeated is added afterwards.
@@ -116,77 +146,10 @@ void conv(OpCall& call) {
   Epilogue epilogue;
   epilogue.activation = call.text("activation", "none");
   epilogue.slope = call.real("slope", 0);
+  epilogue.low = call.real("low", 0);
+  epilogue.high = call.real("high", 1);
   if (call.has(3)) epilogue.residual = call.in(3);
   call.set(0, convolved(call, call.in(0), call.in(1), bias, epilogue));
-}
-
-void conv_transpose(OpCall& call) {
-  const Tensor& x = call.in(0);
-  const Tensor& weights = call.in(1);
-  const int64_t groups = call.integer("group", 1);
-  if (groups < 1 || x.rank() < 3 || weights.rank() != x.rank() || weights.dim(0) != x.dim(1) ||
-      x.dim(1) % groups != 0) {
-    throw Error(Reason::shape_mismatch,
-                text("weights of shape ", to_string(weights.shape), " in ", groups,
-                     " groups for an input of shape ", to_string(x.shape)));
-  }
-  need_moderate(x);
-  need_moderate(weights);
-  const auto rank = static_cast<size_t>(x.rank() - 2);
-  const auto list = [&](const char* name, size_t size, int64_t fallback, int64_t least) {
-    std::vector<int64_t> values = call.integers(name);
-    if (values.empty()) values.assign(size, fallback);
-    for (int64_t value : values) {
-      if (value < least || value > (1 << 20)) values.clear();
-    }
-    if (values.size() != size) throw Error(Reason::invalid_model, text(name, " does not fit"));
-    return values;
-  };
-  WindowAttributes attributes;
-  attributes.size.assign(weights.shape.begin() + 2, weights.shape.end());
-  attributes.stride = list("strides", rank, 1, 1);
-  attributes.dilation = list("dilations", rank, 1, 1);
-  const std::vector<int64_t> extra = list("output_padding", rank, 0, 0);
-  const std::vector<int64_t> pads = list("pads", 2 * rank, 0, 0);
-  const std::vector<int64_t> wanted = call.integers("output_shape");
-  const std::string automatic = call.text("auto_pad", "NOTSET");
-  const bool same = automatic == "SAME_UPPER" || automatic == "SAME_LOWER";
-  Shape shape{x.dim(0), weights.dim(1) * groups};
-  for (size_t d = 0; d < rank; ++d) {
-    const int64_t stride = attributes.stride[d];
-    const int64_t span = (attributes.size[d] - 1) * attributes.dilation[d] + 1;
-    const int64_t full = stride * (x.shape[d + 2] - 1) + extra[d] + span;
-    int64_t before = pads[d];
-    int64_t after = pads[d + rank];
-    if (same || wanted.size() >= rank) {
-      const int64_t out =
-          wanted.size() < rank ? x.shape[d + 2] * stride : wanted[wanted.size() - rank + d];
-      // What is larger than all windows reach ends in nothing but the bias.
-      const int64_t total = std::max<int64_t>(0, full - out);
-      before = automatic == "SAME_UPPER" ? total / 2 : total - total / 2;
-      after = full - out - before;
-    }
-    attributes.before.push_back(before);
-    attributes.after.push_back(after);
-    attributes.out.push_back(full - before - after);
-    shape.push_back(full - before - after);
-  }
-  if (call.has(2) && call.in(2).shape != Shape{shape[1]}) {
-    throw Error(Reason::shape_mismatch, text("a bias of shape ", to_string(call.in(2).shape),
-                                             " for ", shape[1], " channels"));
-  }
-  Tensor output = call.build.fresh(x.type, shape);
-  Windows view = windows_of(x, attributes);
-  view.groups = groups;
-  view.in_channels = x.dim(1) / groups;
-  view.out_channels = weights.dim(1);
-  view.flag = call.has(2) ? 1 : 0;
-  view.count = output.count();
-  call.build.run(
-      math_family(x.type), "convolve_transposed", {x, weights, call.has(2) ? call.in(2) : weights},
-      output, {}, view,
-      2.0 * static_cast<double>(view.in_channels * extent(weights.shape, 2, weights.rank())));
-  call.set(0, output);
 }
 
 }  // namespace
@@ -194,7 +157,6 @@ void conv_transpose(OpCall& call) {
 Operators convolution_operators() {
   return {
       {"Conv", conv},
-      {"ConvTranspose", conv_transpose},
   };
 }
 

@@ -12,6 +12,8 @@ struct Epilogue {
   std::optional<Tensor> residual = std::nullopt;
   std::string activation = "none";
   double slope = 0;  // of leaky_relu
+  double low = 0;    // of clamp
+  double high = 1;
 };
 
 // By the attributes of the call, plus a bias, then the epilogue.

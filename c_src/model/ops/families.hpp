@@ -20,5 +20,6 @@ Operators recurrent_operators();
 Operators reduction_operators();
 Operators resize_operators();
 Operators selection_operators();
+Operators transposed_convolution_operators();
 
 }  // namespace dala::model

@@ -3,6 +3,7 @@
 
 #include "model/ops/families.hpp"
 #include "model/ops/windows.hpp"
+#include "model/views.hpp"
 
 namespace dala::model {
 namespace {
@@ -30,6 +31,22 @@ bool planes(const Tensor& x, const WindowAttributes& attributes) {
          x.count() > 0;
 }
 
+// By the registry's kernel, on the elements as they lie where that is in pixels.
+Tensor pooled_planes(OpCall& call, const char* kernel, const WindowAttributes& attributes,
+                     Params params) {
+  const Tensor& x = call.in(0);
+  const Order order = channels_last(4);
+  const bool last = order_of(x) == order;
+  const Shape shape = pooled_shape(x, attributes);
+  params["size"] = as_numbers(attributes.size);
+  params["stride"] = as_numbers(attributes.stride);
+  params["pad"] = pads_as_numbers(attributes);
+  params["layout"] = std::string(last ? "nhwc" : "nchw");
+  if (!last) return call.build.kernel(kernel, {x}, x.type, shape, params);
+  return viewed(call.build.kernel(kernel, {x.view->source}, x.type, permuted(shape, order), params),
+                order);
+}
+
 Tensor pooled(OpCall& call, Pool op, const WindowAttributes& attributes, bool count_padding,
               int64_t power) {
   const Tensor& x = call.in(0);
@@ -47,10 +64,7 @@ void max_pool(OpCall& call) {
   const Tensor& x = call.in(0);
   const auto attributes = window_attributes(call, x, {}, call.integer("ceil_mode", 0) != 0);
   if (planes(x, attributes)) {
-    call.set(0, call.build.kernel("max_pool2d", {x}, x.type, pooled_shape(x, attributes),
-                                  {{"size", as_numbers(attributes.size)},
-                                   {"stride", as_numbers(attributes.stride)},
-                                   {"pad", pads_as_numbers(attributes)}}));
+    call.set(0, pooled_planes(call, "max_pool2d", attributes, {}));
   } else {
     call.set(0, pooled(call, POOL_MAX, attributes, false, 2));
   }
@@ -69,11 +83,8 @@ void average_pool(OpCall& call) {
   const auto attributes = window_attributes(call, x, {}, call.integer("ceil_mode", 0) != 0);
   const bool count_padding = call.integer("count_include_pad", 0) != 0;
   if (planes(x, attributes)) {
-    call.set(0, call.build.kernel("avg_pool2d", {x}, x.type, pooled_shape(x, attributes),
-                                  {{"size", as_numbers(attributes.size)},
-                                   {"stride", as_numbers(attributes.stride)},
-                                   {"pad", pads_as_numbers(attributes)},
-                                   {"count_include_pad", count_padding}}));
+    call.set(0,
+             pooled_planes(call, "avg_pool2d", attributes, {{"count_include_pad", count_padding}}));
   } else {
     call.set(0, pooled(call, POOL_AVERAGE, attributes, count_padding, 2));
   }

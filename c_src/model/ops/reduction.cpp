@@ -1,5 +1,6 @@
 // Operators along axes: reductions, the places of extremes, softmax and its relatives, sums so far.
 #include "model/ops/families.hpp"
+#include "model/views.hpp"
 
 namespace dala::model {
 namespace {
@@ -16,9 +17,11 @@ void reduction(OpCall& call) {
   call.set(0, reduce(call.build, op, x, normal_axes(axes, x.rank()), keep));
 }
 
-void arg_extreme(OpCall& call, bool largest) {
-  const Tensor& x = call.in(0);
-  const int64_t axis = call.axis(0, x.rank());
+// Where the extremes are, with the axis kept as 1.
+Tensor extremes(OpCall& call, const Tensor& x, int64_t axis, bool largest) {
+  if (const auto order = order_of(x)) {
+    return viewed(extremes(call, x.view->source, place_in(*order, axis), largest), *order);
+  }
   AxisWalk walk{};
   walk.outer = extent(x.shape, 0, axis);
   walk.axis = x.dim(axis);
@@ -28,16 +31,22 @@ void arg_extreme(OpCall& call, bool largest) {
   if (walk.axis == 0) throw Error(Reason::shape_mismatch, text(to_string(x.shape), " is empty"));
   Shape shape = x.shape;
   shape[static_cast<size_t>(axis)] = 1;
-  Tensor output;
   if (largest && walk.second_flag == 0 && x.known == nullptr && x.count() >= 4096 &&
       x.type != ElementType::u64) {
-    output = call.build.kernel("argmax", {x}, ElementType::i64, shape, {{"axis", axis}});
-  } else {
-    output = call.build.result({x}, ElementType::i64, shape);
-    walk.count = output.count();
-    call.build.run(math_family(x.type), "arg_extreme", {x}, output, {}, walk,
-                   static_cast<double>(walk.axis));
+    return call.build.kernel("argmax", {x}, ElementType::i64, shape, {{"axis", axis}});
   }
+  Tensor output = call.build.result({x}, ElementType::i64, shape);
+  walk.count = output.count();
+  call.build.run(math_family(x.type), "arg_extreme", {x}, output, {}, walk,
+                 static_cast<double>(walk.axis));
+  return output;
+}
+
+void arg_extreme(OpCall& call, bool largest) {
+  const Tensor& x = call.in(0);
+  const int64_t axis = call.axis(0, x.rank());
+  const Tensor output = extremes(call, x, axis, largest);
+  Shape shape = output.shape;
   if (call.integer("keepdims", 1) == 0) shape.erase(shape.begin() + axis);
   call.set(0, Build::reshaped(output, shape));
 }
@@ -58,9 +67,12 @@ Line line_of(const OpCall& call) {
 }
 
 void softmax(OpCall& call) {
-  const Line line = line_of(call);
-  const Tensor result =
+  Line line = line_of(call);
+  const auto order = order_of(line.x);
+  if (order) line = {line.x.view->source, place_in(*order, line.axis)};
+  Tensor result =
       call.build.kernel("softmax", {line.x}, line.x.type, line.x.shape, {{"axis", line.axis}});
+  if (order) result = viewed(result, *order);
   call.set(0, Build::reshaped(result, call.in(0).shape));
 }
 

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "model/ops/families.hpp"
+#include "model/views.hpp"
 
 namespace dala::model {
 namespace {
@@ -116,8 +117,9 @@ Tensor resized_by_taps(Build& build, const Tensor& x, int64_t d, const AxisResiz
   return output;
 }
 
-// The registry's kernel does planes of floats in one go.
-bool fits_kernel(const Tensor& x, const std::vector<AxisResize>& axes, const How& how) {
+// The registry's kernel does planes of floats, or pixels of them, in one go.
+bool fits_kernel(const Tensor& x, const std::vector<AxisResize>& axes, const How& how,
+                 bool pixels) {
   const bool corners = how.coordinates == "align_corners";
   const bool halves = how.coordinates == "half_pixel" || how.coordinates == "pytorch_half_pixel";
   if (x.rank() != 4 || how.mode != "linear" || x.type != ElementType::f32 || x.known != nullptr ||
@@ -126,13 +128,21 @@ bool fits_kernel(const Tensor& x, const std::vector<AxisResize>& axes, const How
   }
   for (size_t d = 0; d < 4; ++d) {
     const double ratio = static_cast<double>(axes[d].out) / static_cast<double>(axes[d].in);
-    if (d < 2 ? axes[d].out != axes[d].in : axes[d].out < 2) return false;
+    const bool plane = pixels ? d == 1 || d == 2 : d >= 2;
+    if (plane ? axes[d].out < 2 : axes[d].out != axes[d].in) return false;
     if (std::fabs(ratio - axes[d].scale) > 1e-12 * ratio) return false;
   }
   return true;
 }
 
-Tensor resized(OpCall& call, const Tensor& x, const std::vector<AxisResize>& axes, const How& how) {
+// `pixels`: the last dimension, not the second, holds the channels.
+Tensor resized(OpCall& call, const Tensor& x, const std::vector<AxisResize>& axes, const How& how,
+               bool pixels = false) {
+  if (const auto order = order_of(x)) {
+    return viewed(resized(call, x.view->source, permuted(axes, *order), how,
+                          order == channels_last(x.rank())),
+                  *order);
+  }
   Build& build = call.build;
   if (how.mode != "nearest" && how.mode != "linear" && how.mode != "cubic") {
     throw Error(Reason::invalid_model, text("mode ", how.mode, " is not known"));
@@ -140,11 +150,12 @@ Tensor resized(OpCall& call, const Tensor& x, const std::vector<AxisResize>& axe
   if (how.mode != "nearest" && !is_float(x.type)) {
     call.unsupported(text(how.mode, " resizing of ", to_string(x.type)));
   }
-  if (fits_kernel(x, axes, how)) {
-    const Shape shape{x.dim(0), x.dim(1), axes[2].out, axes[3].out};
-    return build.kernel(
-        "resize", {x}, x.type, shape,
-        {{"mode", std::string("bilinear")}, {"align_corners", how.coordinates == "align_corners"}});
+  if (fits_kernel(x, axes, how, pixels)) {
+    const Shape shape{axes[0].out, axes[1].out, axes[2].out, axes[3].out};
+    return build.kernel("resize", {x}, x.type, shape,
+                        {{"mode", std::string("bilinear")},
+                         {"align_corners", how.coordinates == "align_corners"},
+                         {"layout", std::string(pixels ? "nhwc" : "nchw")}});
   }
   Tensor result = x;
   for (int64_t d = 0; d < x.rank(); ++d) {

@@ -10,11 +10,11 @@ namespace {
 const std::map<std::string, Operator>& table() {
   static const std::map<std::string, Operator> all = [] {
     std::map<std::string, Operator> result;
-    for (auto family :
-         {arithmetic_operators, constant_operators, convolution_operators, detection_operators,
-          indexing_operators, linear_operators, loss_operators, movement_operators,
-          normalization_operators, pooling_operators, quantization_operators, recurrent_operators,
-          reduction_operators, resize_operators, selection_operators}) {
+    for (auto family : {arithmetic_operators, constant_operators, convolution_operators,
+                        detection_operators, indexing_operators, linear_operators, loss_operators,
+                        movement_operators, normalization_operators, pooling_operators,
+                        quantization_operators, recurrent_operators, reduction_operators,
+                        resize_operators, selection_operators, transposed_convolution_operators}) {
       for (const Operator& each : family()) result.emplace(each.name, each);
     }
     return result;

@@ -124,8 +124,9 @@ std::vector<Case> large_convolutions() {
 std::vector<Case> finished_convolutions() {
   std::vector<Case> cases;
   for (const std::string activation :
-       {"none", "relu6", "leaky_relu", "sigmoid", "silu", "hardswish"}) {
-    const Params params{{"activation", activation}, {"pad", int64_t{1}}};
+       {"none", "relu6", "clamp", "leaky_relu", "sigmoid", "silu", "hardswish"}) {
+    const Params params{
+        {"activation", activation}, {"pad", int64_t{1}}, {"low", -0.75}, {"high", 1.5}};
     Params depthwise = params;
     depthwise["groups"] = int64_t{18};
     cases.push_back(convolution({2, 5, 4, 3}, {19, 5, 3, 3}, true, params));
@@ -365,8 +366,12 @@ TEST_CASE("conv2d says which parameters it takes") {
         "invalid_param: groups of conv2d must divide the 4 channels of input 0, got 3");
   CHECK(
       refusal("activation", std::string("tanh")) ==
-      "invalid_param: activation of conv2d must be none, relu, relu6, leaky_relu, sigmoid, silu or "
-      "hardswish, got tanh");
+      "invalid_param: activation of conv2d must be none, relu, relu6, clamp, leaky_relu, sigmoid, "
+      "silu or hardswish, got tanh");
+  CHECK(failure([&] {
+          run("conv2d", {x, weights}, out,
+              {{"activation", std::string("clamp")}, {"low", 2.0}, {"high", 1.0}});
+        }) == "invalid_param: low of conv2d must be at most high, got 2 and 1");
   CHECK(refusal("layout", std::string("chwn")) ==
         "invalid_param: layout of conv2d must be nchw or nhwc, got chwn");
   CHECK(failure([&] {

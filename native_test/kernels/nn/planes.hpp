@@ -62,7 +62,7 @@ inline Case with_channels_last(Case example) {
   return example;
 }
 
-// What the parameters `activation` and `slope` make of a result.
+// What the parameters `activation`, `slope`, `low` and `high` make of a result.
 inline long double activated(const Params& params, long double x) {
   const auto found = params.find("activation");
   if (found == params.end()) return x;
@@ -70,6 +70,10 @@ inline long double activated(const Params& params, long double x) {
   const auto slope = params.find("slope");
   if (name == "relu") return std::max(x, 0.0L);
   if (name == "relu6") return std::clamp(x, 0.0L, 6.0L);
+  if (name == "clamp") {
+    return std::clamp<long double>(x, std::get<double>(params.at("low")),
+                                   std::get<double>(params.at("high")));
+  }
   if (name == "leaky_relu") {
     return x < 0 ? x * (slope == params.end() ? 0.01L : std::get<double>(slope->second)) : x;
   }
