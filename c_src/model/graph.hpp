@@ -42,11 +42,18 @@ struct Dimension {
   std::string name;
 };
 
+// How integers stand for real numbers: scale * (integer - zero_point).
+struct Quantization {
+  double scale = 1;
+  int64_t zero_point = 0;
+};
+
 struct Port {
   std::string name;
   TensorId tensor = kNone;
   ElementType type = ElementType::f32;
   std::optional<std::vector<Dimension>> shape;  // none: of any rank
+  std::optional<Quantization> quantization;     // where integers stand for real numbers
 };
 
 struct Graph {
@@ -64,5 +71,9 @@ struct Graph {
 // "Conv" or "com.microsoft.Gelu", and the same with the node's name, for messages.
 std::string operator_name(const Node& node);
 std::string describe(const Node& node);
+
+// Every node finds its inputs among constants, inputs and what nodes before it compute, which also
+// rules out cycles; every tensor is computed once. Throws `invalid_model`.
+void check_order(const Graph& graph);
 
 }  // namespace dala::model

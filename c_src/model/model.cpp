@@ -46,7 +46,7 @@ void check_operators(const Graph& graph) {
     const bool known = node.domain.empty() && find_operator(node.op) != nullptr;
     if (known && node.unreadable.empty()) continue;
     std::string what = operator_name(node);
-    if (known) what += text(" with ", node.unreadable);
+    if (!node.unreadable.empty()) what += text(" with ", node.unreadable);
     missing[what].push_back(node.name.empty() ? "a node without a name" : node.name);
   }
   if (missing.empty()) return;

@@ -48,7 +48,7 @@ class Importer {
     if (!has_graph) reject("there is no graph in it: this is not an ONNX file");
     check_opset();
     read_graph(graph);
-    check_order();
+    check_order(graph_);
     return std::move(graph_);
   }
 
@@ -267,37 +267,6 @@ class Importer {
     // Some exporters write -1 for what is not known.
     if (dimension.size && *dimension.size < 0) dimension.size.reset();
     return dimension;
-  }
-
-  // Nodes come in an order in which each finds its inputs, which also rules out cycles.
-  void check_order() const {
-    std::vector<bool> known(graph_.names.size(), false);
-    for (const auto& [id, tensor] : graph_.constants) known[static_cast<size_t>(id)] = true;
-    for (const Port& port : graph_.inputs) {
-      if (known[static_cast<size_t>(port.tensor)]) {
-        reject(text("\"", port.name, "\" is an input more than once"));
-      }
-      known[static_cast<size_t>(port.tensor)] = true;
-    }
-    for (const Node& node : graph_.nodes) {
-      for (TensorId input : node.inputs) {
-        if (input == kNone || known[static_cast<size_t>(input)]) continue;
-        reject(text(describe(node), " needs \"", graph_.name_of(input),
-                    "\", which nothing before it computes"));
-      }
-      for (TensorId output : node.outputs) {
-        if (output == kNone) continue;
-        if (known[static_cast<size_t>(output)]) {
-          reject(text("\"", graph_.name_of(output), "\" is computed more than once"));
-        }
-        known[static_cast<size_t>(output)] = true;
-      }
-    }
-    for (const Port& port : graph_.outputs) {
-      if (!known[static_cast<size_t>(port.tensor)]) {
-        reject(text("nothing computes the output \"", port.name, "\""));
-      }
-    }
   }
 
   std::string folder_;

@@ -1,0 +1,203 @@
+#include "model/channels_last.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "runtime/error.hpp"
+
+namespace dala::model::channels_last {
+namespace {
+
+std::vector<int64_t> pair(const std::array<int64_t, 2>& values) {
+  return {values.begin(), values.end()};
+}
+
+Attributes window_attributes(const Window& window) {
+  Attributes attributes{{"strides", attr::integers(pair(window.stride))}};
+  if (window.pads) {
+    attributes["pads"] = attr::integers({window.pads->begin(), window.pads->end()});
+  } else {
+    attributes["auto_pad"] = attr::text(window.same ? "SAME_UPPER" : "VALID");
+  }
+  return attributes;
+}
+
+Attributes pool_attributes(const Window& window) {
+  Attributes attributes = window_attributes(window);
+  attributes["kernel_shape"] = attr::integers(pair(window.size));
+  return attributes;
+}
+
+// Where an operator on planes is between two transposes. The finish comes before the second, where
+// a convolution can take it in.
+TensorId on_planes(GraphBuilder& builder, const std::string& op, std::vector<TensorId> inputs,
+                   Attributes attributes, const Finish& finish) {
+  inputs[0] = to_planes(builder, inputs[0]);
+  const TensorId y = builder.add(op, std::move(inputs), std::move(attributes));
+  return from_planes(builder, finished(builder, y, finish));
+}
+
+std::vector<TensorId> with_bias(TensorId x, TensorId weights, TensorId bias) {
+  if (bias == kNone) return {x, weights};
+  return {x, weights, bias};
+}
+
+}  // namespace
+
+TensorId to_planes(GraphBuilder& builder, TensorId x) { return builder.transpose(x, {0, 3, 1, 2}); }
+
+TensorId from_planes(GraphBuilder& builder, TensorId x) {
+  return builder.transpose(x, {0, 2, 3, 1});
+}
+
+TensorId finished(GraphBuilder& builder, TensorId x, const Finish& finish) {
+  constexpr double kEndless = std::numeric_limits<double>::infinity();
+  double low = -kEndless;
+  double high = kEndless;
+  switch (finish.activation) {
+    case Activation::none:
+      break;
+    case Activation::relu:
+      low = 0;
+      break;
+    case Activation::relu6:
+      low = 0;
+      high = 6;
+      break;
+    case Activation::relu_n1_to_1:
+      low = -1;
+      high = 1;
+      break;
+    case Activation::relu_0_to_1:
+      low = 0;
+      high = 1;
+      break;
+    case Activation::tanh:
+      x = builder.add("Tanh", {x});
+      break;
+    case Activation::sigmoid:
+      x = builder.add("Sigmoid", {x});
+      break;
+  }
+  low = std::max(low, finish.low);
+  high = std::min(high, finish.high);
+  if (low == 0 && high == kEndless) return builder.add("Relu", {x});
+  if (low == -kEndless && high == kEndless) return x;
+  const TensorId least = low == -kEndless ? kNone : builder.scalar(low);
+  if (high == kEndless) return builder.add("Clip", {x, least});
+  return builder.add("Clip", {x, least, builder.scalar(high)});
+}
+
+TensorId convolution(GraphBuilder& builder, TensorId x, TensorId weights, WeightOrder order,
+                     TensorId bias, const Window& window, int64_t groups, const Finish& finish) {
+  const bool out_first = order == WeightOrder::ohwi;
+  const TensorId ordered = builder.transpose(
+      weights, out_first ? std::vector<int64_t>{0, 3, 1, 2} : std::vector<int64_t>{3, 2, 0, 1});
+  Attributes attributes = window_attributes(window);
+  attributes["dilations"] = attr::integers(pair(window.dilation));
+  attributes["group"] = attr::integer(groups);
+  return on_planes(builder, "Conv", with_bias(x, ordered, bias), std::move(attributes), finish);
+}
+
+TensorId depthwise_convolution(GraphBuilder& builder, TensorId x, TensorId weights,
+                               WeightOrder order, int64_t multiplier, TensorId bias,
+                               const Window& window, const Finish& finish) {
+  const HostTensorPtr values = builder.known(weights);
+  if (values == nullptr) {
+    throw Error(Reason::unsupported_op, "weights for each channel that are not constants");
+  }
+  const Shape& shape = values->shape;
+  const bool joined = order == WeightOrder::ohwi;
+  const bool fits = shape.size() == 4 && multiplier >= 1 &&
+                    (joined ? shape[0] == 1 && shape[3] % multiplier == 0 : shape[3] == multiplier);
+  if (!fits) {
+    throw Error(Reason::invalid_model, text("weights of shape ", to_string(shape), " for ",
+                                            multiplier, " results of each channel"));
+  }
+  // The results of a channel lie next to each other, in the file as in ONNX.
+  const size_t y = joined ? 1 : 0;
+  const int64_t results = joined ? shape[3] : shape[2] * shape[3];
+  auto flat = std::make_shared<HostTensor>(*values);
+  flat->shape = {shape[y], shape[y + 1], 1, results};
+  const TensorId ordered = builder.transpose(builder.constant(std::move(flat)), {3, 2, 0, 1});
+  Attributes attributes = window_attributes(window);
+  attributes["dilations"] = attr::integers(pair(window.dilation));
+  attributes["group"] = attr::integer(results / multiplier);
+  return on_planes(builder, "Conv", with_bias(x, ordered, bias), std::move(attributes), finish);
+}
+
+TensorId transposed_convolution(GraphBuilder& builder, TensorId x, TensorId weights,
+                                WeightOrder order, TensorId bias, std::vector<int64_t> size,
+                                const Window& window, const Finish& finish) {
+  // ONNX: in, out, height, width.
+  const bool out_first = order == WeightOrder::ohwi;
+  const TensorId ordered = builder.transpose(
+      weights, out_first ? std::vector<int64_t>{3, 0, 1, 2} : std::vector<int64_t>{3, 2, 0, 1});
+  Attributes attributes = window_attributes(window);
+  attributes["dilations"] = attr::integers(pair(window.dilation));
+  // With VALID windows nothing is cut off, and what the size has beyond them is at the end.
+  if (!window.same && !window.pads) attributes.erase("auto_pad");
+  if (!size.empty()) attributes["output_shape"] = attr::integers(std::move(size));
+  return on_planes(builder, "ConvTranspose", with_bias(x, ordered, bias), std::move(attributes),
+                   finish);
+}
+
+std::optional<Window> dilated(const Window& window, std::array<int64_t, 2> kernel,
+                              std::array<int64_t, 2> block, std::array<int64_t, 4> pads,
+                              std::array<int64_t, 4> crops) {
+  Window result = window;
+  if (window.stride != std::array<int64_t, 2>{1, 1} || window.pads) return std::nullopt;
+  result.same = false;
+  result.pads.emplace();
+  for (size_t d = 0; d < 2; ++d) {
+    if (block[d] < 1 || window.dilation[d] < 1 || kernel[d] < 1) return std::nullopt;
+    // What the convolution pads each of the phases with counts once in every phase.
+    const int64_t inner = window.same ? (kernel[d] - 1) * window.dilation[d] : 0;
+    const int64_t before = pads[d] + inner / 2 * block[d] - crops[d];
+    const int64_t after = pads[d + 2] + (inner - inner / 2) * block[d] - crops[d + 2];
+    if (before < 0 || after < 0) return std::nullopt;
+    result.dilation[d] = window.dilation[d] * block[d];
+    (*result.pads)[d] = before;
+    (*result.pads)[d + 2] = after;
+  }
+  return result;
+}
+
+TensorId max_pool(GraphBuilder& builder, TensorId x, const Window& window, const Finish& finish) {
+  return on_planes(builder, "MaxPool", {x}, pool_attributes(window), finish);
+}
+
+TensorId average_pool(GraphBuilder& builder, TensorId x, const Window& window,
+                      const Finish& finish) {
+  return on_planes(builder, "AveragePool", {x}, pool_attributes(window), finish);
+}
+
+TensorId resize(GraphBuilder& builder, TensorId x, TensorId size, const Resize& how) {
+  const char* coordinates = how.align_corners        ? "align_corners"
+                            : how.half_pixel_centers ? "half_pixel"
+                                                     : "asymmetric";
+  Attributes attributes{{"axes", attr::integers({2, 3})}};
+  if (how.bilinear) {
+    attributes["mode"] = attr::text("linear");
+  } else {
+    // The centre of a result is looked up without going back by half an element first.
+    if (how.half_pixel_centers && !how.align_corners) coordinates = "tf_half_pixel_for_nn";
+    attributes["mode"] = attr::text("nearest");
+    attributes["nearest_mode"] = attr::text(how.align_corners ? "round_prefer_ceil" : "floor");
+  }
+  attributes["coordinate_transformation_mode"] = attr::text(coordinates);
+  const TensorId sizes = builder.cast(size, ElementType::i64);
+  return on_planes(builder, "Resize", {x, kNone, kNone, sizes}, std::move(attributes), {});
+}
+
+TensorId depth_to_space(GraphBuilder& builder, TensorId x, int64_t block) {
+  return on_planes(builder, "DepthToSpace", {x},
+                   {{"blocksize", attr::integer(block)}, {"mode", attr::text("DCR")}}, {});
+}
+
+TensorId space_to_depth(GraphBuilder& builder, TensorId x, int64_t block) {
+  return on_planes(builder, "SpaceToDepth", {x}, {{"blocksize", attr::integer(block)}}, {});
+}
+
+}  // namespace dala::model::channels_last
