@@ -21,11 +21,19 @@ defmodule Dala.ML do
       follows from its size
 
   Grey serves as three colours, and alpha is dropped.
+
+  ## Several pictures, several outputs
+
+  A task given a list of pictures gives a list of results. A model whose input has a free number of
+  pictures, or that many, runs once for all of them, any other once for each.
+
+  Of a model with several outputs, a task reads the ones that have the shapes it knows. Where that
+  does not settle it, the error lists them, and `output:` names one.
   """
 
   alias Dala.Gpu.Compute.{Buffer, Error, NxBridge}
   alias Dala.Media.Image
-  alias Dala.ML.{Classification, Detection, Geometry, Gpu, Output, Picture, Segmentation}
+  alias Dala.ML.{Batch, Classification, Detection, Geometry, Gpu, Output, Picture, Segmentation}
 
   @type picture ::
           Image.t()
@@ -49,6 +57,7 @@ defmodule Dala.ML do
   @doc """
   Makes the input of a model from a picture: an f32 buffer of shape `{1, 3, height, width}`.
 
+  A list of n pictures, which may differ in size, makes one input of shape `{n, 3, height, width}`.
   Resizing, normalising and laying out are one pass on the device. Along an axis that shrinks,
   each pixel is the mean of what it covers; one that grows is bilinear.
 
@@ -76,8 +85,10 @@ defmodule Dala.ML do
       iex> small = Dala.ML.preprocess(black, size: {1, 2}, normalize: :signed_unit)
       iex> Dala.Gpu.Compute.read_list(small)
       [-1.0, -1.0, -1.0, -1.0, -1.0, -1.0]
+      iex> Dala.ML.preprocess([black, black])
+      #Dala.Gpu.Compute.Buffer<f32[2][3][224][224] 1.1 MiB>
   """
-  @spec preprocess(picture(), keyword()) :: Buffer.t() | Nx.Tensor.t()
+  @spec preprocess(picture() | [picture()], keyword()) :: Buffer.t() | Nx.Tensor.t()
   def preprocess(picture, opts \\ []) do
     opts = Keyword.validate!(opts, @defaults)
     {width, height} = Picture.size!(opts[:size], "size:")
@@ -85,15 +96,24 @@ defmodule Dala.ML do
     layout = Output.choice!(:layout, opts[:layout], [:nchw, :nhwc])
     fit = fit!(opts[:fit])
     normalize = normalize!(opts[:normalize])
-    {input, _size, params} = Picture.open!(picture, opts[:from])
-    shape = if layout == :nchw, do: {1, 3, height, width}, else: {1, height, width, 3}
-    params = Map.merge(params, %{fit: fit, layout: layout, border: opts[:border]})
-    output = Output.run!(:preprocess, input, shape, :f32, Map.merge(params, normalize))
+    pictures = if is_list(picture), do: picture, else: [picture]
+    pictures = Enum.map(pictures, &Picture.open!(&1, opts[:from]))
+    count = length(pictures)
+    shape = if layout == :nchw, do: {count, 3, height, width}, else: {count, height, width, 3}
+    params = Map.merge(normalize, %{fit: fit, layout: layout, border: opts[:border]})
+    output = Buffer.zeros(shape)
+
+    for {{input, _size, own}, index} <- Enum.with_index(pictures) do
+      params = params |> Map.merge(own) |> Map.put(:index, index)
+      Output.run_into!(:preprocess, input, output, params)
+    end
+
     if as == :nx, do: NxBridge.to_nx(output), else: output
   end
 
   @doc """
-  Tells which part of a picture `preprocess/2` puts where, given the same options.
+  Tells which part of a picture `preprocess/2` puts where, given the same options; of a list of
+  pictures, a list.
 
   ## Example
 
@@ -102,8 +122,12 @@ defmodule Dala.ML do
       iex> geometry.to
       {0, 40, 320, 240}
   """
-  @spec geometry(picture(), keyword()) :: Geometry.t()
-  def geometry(picture, opts \\ []) do
+  @spec geometry(picture() | [picture()], keyword()) :: Geometry.t() | [Geometry.t()]
+  def geometry(picture, opts \\ [])
+
+  def geometry(pictures, opts) when is_list(pictures), do: Enum.map(pictures, &geometry(&1, opts))
+
+  def geometry(picture, opts) do
     opts = Keyword.validate!(opts, @defaults)
     {_buffer, size, _params} = Picture.open!(picture, opts[:from])
     Geometry.new(size, Picture.size!(opts[:size], "size:"), fit!(opts[:fit]))
@@ -122,11 +146,13 @@ defmodule Dala.ML do
       {:ok, [%{label: "tabby", score: 0.61}, %{label: "lynx", score: 0.2}]} =
         Dala.ML.classify(model, image, labels: labels, k: 2)
   """
-  @spec classify(Gpu.Model.t(), picture(), keyword()) ::
-          {:ok, [Classification.class()]} | {:error, Error.t()}
-  def classify(model, picture, opts \\ []),
-    do:
-      task(model, picture, opts, [], fn output, _, own, _ -> Classification.top_k(output, own) end)
+  @spec classify(Gpu.Model.t(), picture() | [picture()], keyword()) ::
+          {:ok, [Classification.class()] | [[Classification.class()]]} | {:error, Error.t()}
+  def classify(model, picture, opts \\ []) do
+    task(model, picture, opts, [], fn outputs, _geometry, own, _input ->
+      Classification.top_k(outputs, own)
+    end)
+  end
 
   @doc """
   Finds things in a picture: `{:ok, detections}`, the surest first, in the picture's own pixels.
@@ -141,13 +167,13 @@ defmodule Dala.ML do
       {:ok, [%{label: "dog", score: 0.93, box: {128.0, 220.5, 190.0, 320.0}}]} =
         Dala.ML.detect(model, image, labels: labels)
   """
-  @spec detect(Gpu.Model.t(), picture(), keyword()) ::
-          {:ok, [Detection.t()]} | {:error, Error.t()}
+  @spec detect(Gpu.Model.t(), picture() | [picture()], keyword()) ::
+          {:ok, [Detection.t()] | [[Detection.t()]]} | {:error, Error.t()}
   def detect(model, picture, opts \\ []) do
     defaults = [fit: :letterbox, normalize: :unit]
 
-    task(model, picture, opts, defaults, fn output, geometry, own, _input ->
-      Detection.decode(output, geometry, own)
+    task(model, picture, opts, defaults, fn outputs, geometry, own, _input ->
+      Detection.decode(outputs, geometry, own)
     end)
   end
 
@@ -164,39 +190,51 @@ defmodule Dala.ML do
       {:ok, segmentation} = Dala.ML.segment(model, image, labels: labels)
       Dala.Media.Image.write(Dala.ML.Segmentation.mask(segmentation), "mask.png")
   """
-  @spec segment(Gpu.Model.t(), picture(), keyword()) ::
-          {:ok, Segmentation.t()} | {:error, Error.t()}
+  @spec segment(Gpu.Model.t(), picture() | [picture()], keyword()) ::
+          {:ok, Segmentation.t() | [Segmentation.t()]} | {:error, Error.t()}
   def segment(model, picture, opts \\ []) do
-    task(model, picture, opts, [], fn output, geometry, own, input ->
-      Segmentation.decode(output, geometry, Keyword.take(input, [:layout]) ++ own)
+    task(model, picture, opts, [], fn outputs, geometry, own, input ->
+      Segmentation.decode(outputs, geometry, Keyword.take(input, [:layout]) ++ own)
     end)
   end
 
-  # Errors of the device come back; arguments that are wrong raise, as everywhere.
-  defp task(model, picture, opts, defaults, decode) do
-    {input, own} = Keyword.split(opts, @input_keys -- [:as])
-    input = model |> expected() |> Keyword.merge(defaults) |> Keyword.merge(input)
-    geometry = geometry(picture, input)
+  defp task(_model, [], _opts, _defaults, _decode), do: {:ok, []}
 
-    with {:ok, output} <- Gpu.predict(model, preprocess(picture, input)) do
-      {:ok, decode.(output, geometry, own, input)}
+  # Errors of the device come back; arguments that are wrong raise, as everywhere.
+  defp task(model, pictures, opts, defaults, decode) when is_list(pictures) do
+    {input, own} = Keyword.split(opts, @input_keys -- [:as])
+    input = defaults |> Keyword.merge(expected(model)) |> Keyword.merge(input)
+    geometries = geometry(pictures, input)
+
+    with {:ok, outputs} <- Batch.run(model, pictures, &preprocess(&1, input)) do
+      {:ok, Enum.zip_with(outputs, geometries, &decode.(&1, &2, own, input))}
     end
   rescue
     error in Error -> {:error, error}
   end
 
-  # What the shape of a model's input says about size and layout.
-  defp expected(%Gpu.Model{inputs: [%{shape: {_batch, 3, height, width}} | _]})
-       when is_integer(height) and is_integer(width),
-       do: [size: {width, height}, layout: :nchw]
-
-  defp expected(%Gpu.Model{inputs: [%{shape: {_batch, height, width, 3}} | _]}) do
-    if is_integer(height) and is_integer(width),
-      do: [size: {width, height}, layout: :nhwc],
-      else: [layout: :nhwc]
+  defp task(model, picture, opts, defaults, decode) do
+    with {:ok, [result]} <- task(model, [picture], opts, defaults, decode), do: {:ok, result}
   end
 
-  defp expected(%Gpu.Model{}), do: []
+  # What the type of a model's input says about size, layout and range.
+  defp expected(%Gpu.Model{inputs: [%{shape: shape, dtype: dtype} | _]}) do
+    range = if dtype in [:f32, :f64], do: [], else: [normalize: :raw]
+
+    case shape do
+      {_batch, 3, height, width} when is_integer(height) and is_integer(width) ->
+        [size: {width, height}, layout: :nchw] ++ range
+
+      {_batch, height, width, 3} when is_integer(height) and is_integer(width) ->
+        [size: {width, height}, layout: :nhwc] ++ range
+
+      {_batch, _height, _width, 3} ->
+        [layout: :nhwc] ++ range
+
+      _any ->
+        range
+    end
+  end
 
   defp fit!(fit), do: Output.choice!(:fit, fit, [:stretch, :letterbox, :crop])
 

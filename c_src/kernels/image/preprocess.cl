@@ -17,6 +17,7 @@ typedef struct {
   long out_height, out_width;
   long plane, pixel;   // how far apart the channels of a result are, and its pixels
   long columns, rows;  // of the result, per work-group of a device that is a CPU
+  long start;          // the first element of the result, in a batch of them
   float gain[3], bias[3], border[3];
   float unused;
 } Preprocess;
@@ -59,7 +60,7 @@ __kernel void preprocess_items(__global const T *restrict in, __global float *re
   const long index = (long)get_global_id(0);
   if (index >= view.out_height * view.out_width) return;
   const long y = index / view.out_width, x = index % view.out_width;
-  out += index * view.pixel;
+  out += view.start + index * view.pixel;
   if (!inside(y, view.to_top, view.height_to) || !inside(x, view.to_left, view.width_to)) {
     for (int c = 0; c < 3; ++c) out[c * view.plane] = view.border[c];
     return;

@@ -33,6 +33,7 @@ struct Preprocess {
   int64_t pixel = 0;
   int64_t columns = 1;
   int64_t rows = 1;
+  int64_t start = 0;
   std::array<float, 3> gain{};
   std::array<float, 3> bias{};
   std::array<float, 3> border{};
@@ -46,10 +47,13 @@ struct Size {
 
 bool planes_first(const Call& call) { return call.choice("layout") == "nchw"; }
 
-// The size of the result, whose shape has to be that of three channels in the layout.
+// How many pictures the result holds.
+int64_t batch(const Call& call) { return call.output.shape.size() == 4 ? call.output.shape[0] : 1; }
+
+// The size of a picture in the result, whose shape has to be that of three channels in the layout.
 Size result_size(const Call& call) {
   Shape shape = call.output.shape;
-  if (shape.size() == 4 && shape[0] == 1) shape.erase(shape.begin());
+  if (shape.size() == 4 && shape[0] >= 1) shape.erase(shape.begin());
   const bool planes = planes_first(call);
   const bool right = shape.size() == 3 && shape[planes ? 0 : 2] == 3;
   const Size size = right ? Size{shape[planes ? 1 : 0], shape[planes ? 2 : 1]} : Size{};
@@ -57,7 +61,7 @@ Size result_size(const Call& call) {
     throw Error(
         Reason::shape_mismatch,
         text("the output of preprocess has shape ", to_string(call.output.shape), ", expected ",
-             planes ? "{1, 3, h, w}" : "{1, h, w, 3}", " for the layout ", call.choice("layout")));
+             planes ? "{n, 3, h, w}" : "{n, h, w, 3}", " for the layout ", call.choice("layout")));
   }
   if (call.has("size")) {
     std::vector<int64_t> wanted = call.integers("size");
@@ -67,6 +71,11 @@ Size result_size(const Call& call) {
                   text("the output of preprocess has shape ", to_string(call.output.shape),
                        ", expected the size ", wanted[0], " x ", wanted[1]));
     }
+  }
+  if (call.integer("index") >= batch(call)) {
+    throw Error(Reason::invalid_param,
+                text("index of preprocess is ", call.integer("index"), ", the output has shape ",
+                     to_string(call.output.shape)));
   }
   return size;
 }
@@ -140,6 +149,7 @@ Preprocess view_of(const Call& call) {
   view.out_width = size.width;
   view.plane = planes_first(call) ? size.height * size.width : 1;
   view.pixel = planes_first(call) ? 1 : 3;
+  view.start = call.integer("index") * 3 * size.height * size.width;
   fit(image, size, call.choice("fit"), view);
   const Normalisation normal = normalisation(call);
   const double top_level = call.inputs[0].dtype == DType::u8 ? kLevels : 1;
@@ -200,6 +210,17 @@ ParamSpec list(const std::string& name, ParamSpec::Kind kind, size_t count, doub
   return param;
 }
 
+ParamSpec index_param() {
+  ParamSpec param;
+  param.name = "index";
+  param.kind = ParamSpec::Kind::integer;
+  param.fallback = int64_t{0};
+  param.min = 0;
+  param.max = 1 << 30;
+  param.summary = "which picture of an output of several it becomes; the others stay";
+  return param;
+}
+
 }  // namespace
 
 Descriptor preprocess_kernel() {
@@ -210,7 +231,7 @@ Descriptor preprocess_kernel() {
       "along an axis that shrinks, bilinear along one that grows), normalised, and laid out, in "
       "one pass; grey serves as three colours, alpha is dropped.";
   descriptor.dtypes = kImageDTypes;
-  descriptor.output_rule = "f32 {1, 3, h, w} or {1, h, w, 3}, or the same without the 1";
+  descriptor.output_rule = "f32 {n, 3, h, w} or {n, h, w, 3}, or the same without the n";
   descriptor.params = image_params(
       {list("size", ParamSpec::Kind::integers, 2, 1, 1 << 30,
             "width and height that the output has to have"),
@@ -228,7 +249,8 @@ Descriptor preprocess_kernel() {
             "the deviation likewise, by which it is divided; 1 when only mean is given"),
        choice_param("layout", {"nchw", "nhwc"}, "planes, or pixels of three channels"),
        number_param("border", 114, 0, kLevels,
-                    "the level of grey that the border of letterbox has")});
+                    "the level of grey that the border of letterbox has"),
+       index_param()});
   descriptor.check = [](const Call& call) {
     need_output_dtype(kName, call, {DType::f32});
     need_picture(call);
@@ -237,10 +259,13 @@ Descriptor preprocess_kernel() {
   descriptor.plan = [](const Call& call, Planner& planner) {
     Launch launch;
     launch.steps.push_back(preprocess_step(planner, call));
+    const int64_t pictures = batch(call);
     const double operations =
-        2.0 * static_cast<double>(call.inputs[0].count() + 2 * call.output.count());
-    launch.work =
-        static_cast<double>(call.inputs[0].bytes() + call.output.bytes()) + operations / 8;
+        2.0 * static_cast<double>(call.inputs[0].count() + 2 * call.output.count() / pictures);
+    launch.work = static_cast<double>(call.inputs[0].bytes()) +
+                  static_cast<double>(call.output.bytes()) / static_cast<double>(pictures) +
+                  operations / 8;
+    launch.overwrites_output = pictures == 1;
     return launch;
   };
   descriptor.sample = [](DType dtype) {

@@ -26,7 +26,7 @@ void preprocess_tiles(__global const T *restrict in, __global float *restrict ou
   const long right = clamp(view.to_left + view.width_to, left, column_end);
 
   for (long y = row0; y < row_end; ++y) {
-    __global float *row = out + y * view.out_width * view.pixel;
+    __global float *row = out + view.start + y * view.out_width * view.pixel;
     if (left == right || !inside(y, view.to_top, view.height_to)) {
       border_pixels(row, column0, column_end, view);
       continue;

@@ -11,7 +11,8 @@ defmodule Dala.ML.Classification do
   Gives the likeliest classes, likeliest first.
 
   The output has one score per class: `{classes}`, `{1, classes}` or `{1, classes, 1, 1}`. One of
-  several rows, `{n, classes}`, gives one list per row.
+  several rows, `{n, classes}`, gives one list per row. Of several outputs, in a list or a map by
+  name, the one that has this shape is read.
 
   ## Options
 
@@ -19,6 +20,7 @@ defmodule Dala.ML.Classification do
     * `:labels` - a list of names; without, and beyond it, the label is the index
     * `:softmax` - whether the scores are to be made probabilities, `true` by default; `false` for
       models that end in a softmax of their own
+    * `:output` - the name of the output to read
 
   ## Example
 
@@ -27,13 +29,13 @@ defmodule Dala.ML.Classification do
       iex> {first.label, first.index, Float.round(first.score, 5)}
       {"dog", 1, 0.75}
   """
-  @spec top_k(Gpu.tensor(), keyword()) :: [class()] | [[class()]]
+  @spec top_k(Gpu.output() | [Gpu.tensor()], keyword()) :: [class()] | [[class()]]
   def top_k(output, opts \\ []) do
-    opts = Keyword.validate!(opts, k: 5, labels: nil, softmax: true)
+    opts = Keyword.validate!(opts, k: 5, labels: nil, softmax: true, output: nil)
     k = Output.count!(:k, opts[:k])
     labels = Output.labels!(opts[:labels])
-    buffer = Output.f32!(output)
-    axis = class_axis!(buffer)
+    buffer = output |> Output.one!(opts[:output], "{n, classes}", &class_axis/1) |> Output.f32!()
+    axis = class_axis(buffer) || Output.mismatch!(buffer, "{n, classes}")
 
     scores =
       if Output.choice!(:softmax, opts[:softmax], [true, false]),
@@ -52,14 +54,14 @@ defmodule Dala.ML.Classification do
   end
 
   # The last axis with more than one element; there may be one in front of it, that of the batch.
-  defp class_axis!(%{shape: shape} = buffer) do
+  defp class_axis(%{shape: shape}) do
     dims = shape |> Tuple.to_list() |> Enum.with_index() |> Enum.reject(&match?({1, _}, &1))
 
     case dims do
       [] when tuple_size(shape) > 0 -> tuple_size(shape) - 1
       [{count, axis}] when count > 0 -> axis
       [{_rows, _}, {count, axis}] when count > 0 -> axis
-      _ -> Output.mismatch!(buffer, "{n, classes}")
+      _ -> nil
     end
   end
 end

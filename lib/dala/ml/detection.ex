@@ -8,26 +8,43 @@ defmodule Dala.ML.Detection do
 
   alias Dala.Gpu.Compute.Buffer
   alias Dala.ML.{Geometry, Gpu, Output}
+  alias Dala.ML.Detection.{Boxes, Heads}
+
+  @formats [:yolo_v5, :yolo_v8, :yolo_heads, :boxes, :ssd]
 
   @type t :: %{label: term(), index: non_neg_integer(), score: float(), box: Geometry.box()}
 
   @doc """
-  Reads the output of a YOLO model, and keeps one detection of each thing.
+  Reads the outputs of a detector, and keeps one detection of each thing.
 
-  `geometry` is that of the model's input, see `Dala.ML.geometry/2`.
+  `geometry` is that of the model's input, see `Dala.ML.geometry/2`. Several outputs are a list, or
+  a map by name.
 
   ## Options
 
     * `:format` - what the model gives, by default `:yolo_v5`:
-      * `:yolo_v5` - `{1, n, 5 + classes}`: the box's centre and size in pixels of the input, how
-        likely it is one, and a score per class, which are multiplied
+      * `:yolo_v5` - `{1, n, 5 + classes}`: the box's centre and size, how likely it is one, and a
+        score per class, which are multiplied
       * `:yolo_v8` - `{1, 4 + classes, n}`: likewise, without the fifth, and the other way round
+      * `:yolo_heads` - the heads of YOLOv5 as they are, an output for each grid:
+        `{1, a, h, w, 5 + classes}`, `{1, a * (5 + classes), h, w}` or `{1, h, w, a * (5 + classes)}`,
+        with a anchors
+      * `:boxes` - of a model that suppresses overlaps itself: boxes `{1, n, 4}` as left, top, right
+        and bottom, scores `{1, n}`, classes `{1, n}`, and maybe how many of them there are, `{1}`
+      * `:ssd` - likewise as top, left, bottom and right, in the order of TensorFlow Lite: boxes,
+        classes, scores, how many
+    * `:scale` - what boxes are measured in: `:pixels` of the input, the default of the YOLO
+      formats, or `:unit`, parts of it from 0 to 1, the default of `:boxes` and `:ssd`
+    * `:anchors` - of `:yolo_heads`, a list for each grid, the finest first, of
+      `{width, height}` in pixels; YOLOv5's by default
     * `:threshold` - the least score, 0.25 by default
     * `:iou` - boxes that share more than this part of their union are the same thing, 0.45 by
-      default; see `nms/2`
+      default; see `nms/2`. Not for `:boxes` and `:ssd`, which are kept as they are
     * `:nms` - `:per_class` (the default), or `:agnostic`: also boxes of different classes
     * `:max` - how many detections at most, 300 by default
     * `:labels` - a list of names of classes
+    * `:output` - of `:yolo_v5` and `:yolo_v8`, the name of the output to read; by default the one
+      that has the shape
 
   ## Example
 
@@ -36,28 +53,64 @@ defmodule Dala.ML.Detection do
       iex> Dala.ML.Detection.decode(output, geometry, labels: ["cat", "dog"])
       [%{label: "dog", index: 1, score: 0.5, box: {300.0, 230.0, 40.0, 20.0}}]
   """
-  @spec decode(Gpu.tensor(), Geometry.t(), keyword()) :: [t()]
-  def decode(output, %Geometry{} = geometry, opts \\ []) do
+  @spec decode(Gpu.output() | [Gpu.tensor()], Geometry.t(), keyword()) :: [t()]
+  def decode(outputs, %Geometry{} = geometry, opts \\ []) do
     opts =
       Keyword.validate!(opts,
         format: :yolo_v5,
+        scale: nil,
+        anchors: nil,
         threshold: 0.25,
         iou: 0.45,
         nms: :per_class,
         max: 300,
-        labels: nil
+        labels: nil,
+        output: nil
       )
 
-    format = Output.choice!(:format, opts[:format], [:yolo_v5, :yolo_v8])
+    format = Output.choice!(:format, opts[:format], @formats)
     threshold = Output.share!(:threshold, opts[:threshold])
     labels = Output.labels!(opts[:labels])
-    {rows, columns} = rows!(Output.f32!(output), format)
+    scale = scale!(opts[:scale], format, geometry.size)
 
-    rows
-    |> candidates(columns * 4, format, threshold, [])
-    |> nms(Keyword.take(opts, [:iou, :nms, :max]))
+    found =
+      case format do
+        :yolo_heads ->
+          Heads.candidates(Output.named!(outputs), geometry.size, opts[:anchors], threshold)
+
+        :boxes ->
+          Boxes.candidates(Output.named!(outputs), :xy, :scores_first, scale, threshold)
+
+        :ssd ->
+          Boxes.candidates(Output.named!(outputs), :yx, :classes_first, scale, threshold)
+
+        yolo ->
+          {rows, columns} = rows!(outputs, opts[:output], yolo)
+          rows |> candidates(columns * 4, {yolo, threshold, scale}, [])
+      end
+
+    found
+    |> kept(format, Keyword.take(opts, [:iou, :nms, :max]))
     |> Enum.flat_map(&in_picture(&1, geometry, labels))
   end
+
+  defp scale!(nil, format, size) when format in [:boxes, :ssd], do: size
+  defp scale!(nil, _format, _size), do: {1, 1}
+
+  defp scale!(scale, format, size) do
+    case Output.choice!(:scale, scale, [:pixels, :unit]) do
+      :pixels -> {1, 1}
+      :unit when format == :yolo_heads -> raise ArgumentError, "scale: is not for :yolo_heads"
+      :unit -> size
+    end
+  end
+
+  # What a model has suppressed itself is not looked at again.
+  defp kept(found, format, opts) when format in [:boxes, :ssd] do
+    found |> Enum.sort_by(& &1.score, :desc) |> Enum.take(Output.count!(:max, opts[:max]))
+  end
+
+  defp kept(found, _format, opts), do: nms(found, opts)
 
   @doc """
   Keeps the best of detections that overlap, best first.
@@ -118,45 +171,59 @@ defmodule Dala.ML.Detection do
   end
 
   # A binary of rows, one for each box, and how many floats a row has.
-  defp rows!(%Buffer{shape: {1, _n, columns}} = buffer, :yolo_v5) when columns > 5,
+  defp rows!(outputs, name, format) do
+    wanted = wanted(format)
+    buffer = outputs |> Output.one!(name, wanted, &fits?(&1, format)) |> Output.f32!()
+    if fits?(buffer, format), do: rows(buffer, format), else: Output.mismatch!(buffer, wanted)
+  end
+
+  defp wanted(:yolo_v5), do: "{1, n, 5 + classes} of yolo_v5"
+  defp wanted(:yolo_v8), do: "{1, 4 + classes, n} of yolo_v8"
+
+  defp fits?(%Buffer{shape: {1, _n, columns}}, :yolo_v5), do: columns > 5
+  defp fits?(%Buffer{shape: {1, columns, _n}}, :yolo_v8), do: columns > 4
+  defp fits?(_buffer, _format), do: false
+
+  defp rows(%Buffer{shape: {1, _n, columns}} = buffer, :yolo_v5),
     do: {Buffer.read(buffer), columns}
 
-  defp rows!(%Buffer{shape: {1, columns, n}} = buffer, :yolo_v8) when columns > 4 do
+  defp rows(%Buffer{shape: {1, columns, n}} = buffer, :yolo_v8) do
     rows = Output.run!(:transpose, buffer, {1, n, columns}, :f32, %{axes: [0, 2, 1]})
     {Buffer.read(rows), columns}
   end
 
-  defp rows!(buffer, :yolo_v5), do: Output.mismatch!(buffer, "{1, n, 5 + classes} of yolo_v5")
-  defp rows!(buffer, :yolo_v8), do: Output.mismatch!(buffer, "{1, 4 + classes, n} of yolo_v8")
-
   # Boxes in pixels of the input. Rows with NaN or infinity in the box are none.
-  defp candidates(<<>>, _bytes, _format, _threshold, found), do: Enum.reverse(found)
+  defp candidates(<<>>, _bytes, _context, found), do: Enum.reverse(found)
 
-  defp candidates(rows, bytes, format, threshold, found) do
+  defp candidates(rows, bytes, context, found) do
     <<row::binary-size(bytes), rest::binary>> = rows
-    found = List.wrap(candidate(row, format, threshold)) ++ found
-    candidates(rest, bytes, format, threshold, found)
+    candidates(rest, bytes, context, List.wrap(candidate(row, context)) ++ found)
   end
 
-  defp candidate(<<box::binary-16, sure::float-32-native, scores::binary>>, :yolo_v5, threshold)
+  defp candidate(
+         <<box::binary-16, sure::float-32-native, scores::binary>>,
+         {:yolo_v5, threshold, _scale} = context
+       )
        when sure >= threshold and sure <= 1.0e6,
-       do: boxed(box, best(scores, 0, nil, 0.0), sure, threshold)
+       do: boxed(box, best(scores, 0, nil, 0.0), sure, context)
 
-  defp candidate(<<box::binary-16, scores::binary>>, :yolo_v8, threshold),
-    do: boxed(box, best(scores, 0, nil, 0.0), 1.0, threshold)
+  defp candidate(<<box::binary-16, scores::binary>>, {:yolo_v8, _threshold, _scale} = context),
+    do: boxed(box, best(scores, 0, nil, 0.0), 1.0, context)
 
-  defp candidate(_row, _format, _threshold), do: nil
+  defp candidate(_row, _context), do: nil
 
   defp boxed(
          <<x::float-32-native, y::float-32-native, w::float-32-native, h::float-32-native>>,
          {index, score},
          sure,
-         threshold
+         {_format, threshold, {scale_x, scale_y}}
        )
-       when index != nil and score * sure >= threshold and w > 0 and h > 0,
-       do: %{index: index, score: score * sure, box: {x - w / 2, y - h / 2, w, h}}
+       when index != nil and score * sure >= threshold and w > 0 and h > 0 do
+    box = {(x - w / 2) * scale_x, (y - h / 2) * scale_y, w * scale_x, h * scale_y}
+    %{index: index, score: score * sure, box: box}
+  end
 
-  defp boxed(_box, _best, _sure, _threshold), do: nil
+  defp boxed(_box, _best, _sure, _context), do: nil
 
   defp best(<<>>, _index, best, score), do: {best, score}
 

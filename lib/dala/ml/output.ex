@@ -14,6 +14,62 @@ defmodule Dala.ML.Output do
     raise ArgumentError, "expected a buffer or Nx tensor, got: #{inspect(other, limit: 5)}"
   end
 
+  @doc "Gives all outputs as `{name, buffer}`, in the order they came in; a list has no names."
+  def named!(outputs) when is_map(outputs) and not is_struct(outputs),
+    do: for({name, output} <- outputs, do: {to_string(name), buffer!(output)})
+
+  def named!(outputs) when is_list(outputs) do
+    for output <- outputs do
+      case output do
+        {name, output} -> {to_string(name), buffer!(output)}
+        output -> {nil, buffer!(output)}
+      end
+    end
+  end
+
+  def named!(output), do: [{nil, buffer!(output)}]
+
+  @doc """
+  Gives the one output that a decoder reads: that of the name, or the only one there is, or the only
+  one that fits. `wanted` says what fits means.
+  """
+  def one!(outputs, nil, wanted, fits?) do
+    case named!(outputs) do
+      [{_name, buffer}] ->
+        buffer
+
+      several ->
+        case Enum.filter(several, fn {_name, buffer} -> fits?.(buffer) end) do
+          [{_name, buffer}] -> buffer
+          [] -> unfit!("none of the outputs is #{wanted}: #{list(several)}; output: names one")
+          fit -> unfit!("several outputs are #{wanted}: #{list(fit)}; output: names one")
+        end
+    end
+  end
+
+  def one!(outputs, name, _wanted, _fits?) do
+    several = named!(outputs)
+
+    case List.keyfind(several, to_string(name), 0) do
+      {_name, buffer} ->
+        buffer
+
+      nil ->
+        raise ArgumentError, "there is no output #{inspect(name)}, there is #{list(several)}"
+    end
+  end
+
+  @doc "Raises that outputs are not those of the task."
+  def unfit!(message), do: raise(%Error{reason: :shape_mismatch, message: message, details: %{}})
+
+  @doc ~s(Lists outputs for people: "scores" {1, 10}, "boxes" {1, 10, 4})
+  def list(named) do
+    Enum.map_join(named, ", ", fn
+      {nil, buffer} -> inspect(buffer.shape)
+      {name, buffer} -> "#{inspect(name)} #{inspect(buffer.shape)}"
+    end)
+  end
+
   @doc "Gives the same as f32."
   def f32!(output) do
     case buffer!(output) do
@@ -24,8 +80,11 @@ defmodule Dala.ML.Output do
 
   @doc "Runs a kernel with one input into a buffer of its own."
   def run!(kernel, input, shape, dtype, params \\ %{}) do
-    output = Buffer.zeros(shape, dtype)
+    run_into!(kernel, input, Buffer.zeros(shape, dtype), params)
+  end
 
+  @doc "The same into a buffer that is there."
+  def run_into!(kernel, input, output, params) do
     case Compute.run_kernel(kernel, [input], output, params) do
       :ok -> output
       {:error, error} -> raise error

@@ -28,13 +28,15 @@ defmodule Dala.ML.Segmentation do
   The output is `{1, classes, h, w}` with a score per class, `{1, h, w, classes}` with
   `layout: :nhwc`, or `{1, h, w}` with the indices of the classes themselves. There may be 256
   classes. `geometry` is that of the model's input, see `Dala.ML.geometry/2`; each pixel of the
-  picture has the class of the place in the output that it went to.
+  picture has the class of the place in the output that it went to. Of several outputs, in a list or
+  a map by name, the one that has such a shape is read.
 
   ## Options
 
     * `:layout` - `:nchw` (the default) or `:nhwc`
     * `:labels` - a list of names of classes
     * `:outside` - the class of pixels that the model was not shown, with `fit: :crop`; 0 by default
+    * `:output` - the name of the output to read
 
   ## Example
 
@@ -46,13 +48,14 @@ defmodule Dala.ML.Segmentation do
       iex> hd(found.areas)
       %{label: "wall", index: 0, pixels: 4, share: 0.5}
   """
-  @spec decode(Gpu.tensor(), Geometry.t(), keyword()) :: t()
+  @spec decode(Gpu.output() | [Gpu.tensor()], Geometry.t(), keyword()) :: t()
   def decode(output, %Geometry{} = geometry, opts \\ []) do
-    opts = Keyword.validate!(opts, layout: :nchw, labels: nil, outside: 0)
+    opts = Keyword.validate!(opts, layout: :nchw, labels: nil, outside: 0, output: nil)
     layout = Output.choice!(:layout, opts[:layout], [:nchw, :nhwc])
     labels = Output.labels!(opts[:labels])
     outside = class!(opts[:outside])
-    %{shape: {height, width}} = map = output |> Output.buffer!() |> class_map!(layout)
+    buffer = Output.one!(output, opts[:output], wanted(layout), &fits?/1)
+    %{shape: {height, width}} = map = class_map!(buffer, layout)
     rows = rows_in_picture(Buffer.read(map), {width, height}, geometry, outside)
     {picture_width, picture_height} = geometry.picture
 
@@ -89,17 +92,28 @@ defmodule Dala.ML.Segmentation do
     Image.new(width, height, data)
   end
 
+  defp wanted(:nchw), do: "{1, classes, h, w}, or {1, h, w} of integers"
+  defp wanted(:nhwc), do: "{1, h, w, classes}, or {1, h, w} of integers"
+
+  defp fits?(%Buffer{shape: {1, a, b, c}}), do: a > 0 and b > 0 and c > 0
+
+  defp fits?(%Buffer{shape: {1, h, w}, dtype: dtype}),
+    do: dtype in [:s32, :s64, :u32, :u8] and h > 0 and w > 0
+
+  defp fits?(_buffer), do: false
+
   # Indices of classes as u8 of shape {h, w}.
-  defp class_map!(%Buffer{shape: {1, classes, h, w}} = scores, :nchw)
-       when classes > 0 and h > 0 and w > 0,
-       do: highest!(scores, 1, classes, {h, w})
+  defp class_map!(buffer, layout) do
+    if fits?(buffer), do: classes!(buffer, layout), else: Output.mismatch!(buffer, wanted(layout))
+  end
 
-  defp class_map!(%Buffer{shape: {1, h, w, classes}} = scores, :nhwc)
-       when classes > 0 and h > 0 and w > 0,
-       do: highest!(scores, 3, classes, {h, w})
+  defp classes!(%Buffer{shape: {1, classes, h, w}} = scores, :nchw),
+    do: highest!(scores, 1, classes, {h, w})
 
-  defp class_map!(%Buffer{shape: {1, h, w}, dtype: dtype} = map, _layout)
-       when dtype in [:s32, :s64, :u32, :u8] and h > 0 and w > 0 do
+  defp classes!(%Buffer{shape: {1, h, w, classes}} = scores, :nhwc),
+    do: highest!(scores, 3, classes, {h, w})
+
+  defp classes!(%Buffer{shape: {1, h, w}} = map, _layout) do
     for kernel <- [:reduce_min, :reduce_max],
         class = peak(map, kernel),
         class not in 0..255,
@@ -107,12 +121,6 @@ defmodule Dala.ML.Segmentation do
 
     as_bytes(map, {h, w})
   end
-
-  defp class_map!(map, :nchw),
-    do: Output.mismatch!(map, "{1, classes, h, w}, or {1, h, w} of integers")
-
-  defp class_map!(map, :nhwc),
-    do: Output.mismatch!(map, "{1, h, w, classes}, or {1, h, w} of integers")
 
   defp highest!(_scores, _axis, classes, _size) when classes > 256, do: no_class!(classes - 1)
 

@@ -186,6 +186,17 @@ TEST_CASE("preprocess of a flat buffer is told how wide it is") {
   CHECK(read<float>(out) == std::vector<float>{1, 2, 3, 5, 6, 7});
 }
 
+TEST_CASE("preprocess writes one picture of several") {
+  const auto picture = buffer<uint8_t>({10, 20, 30}, {1, 1, 3});
+  for (const std::string layout : {"nchw", "nhwc"}) {
+    const auto out = layout == "nchw" ? buffer<float>({1, 2, 3, 4, 5, 6, 7, 8, 9}, {3, 3, 1, 1})
+                                      : buffer<float>({1, 2, 3, 4, 5, 6, 7, 8, 9}, {3, 1, 1, 3});
+    run("preprocess", {picture}, out,
+        {{"index", int64_t{1}}, {"layout", layout}, {"normalize", "raw"}});
+    CHECK(read<float>(out) == std::vector<float>{1, 2, 3, 10, 20, 30, 7, 8, 9});
+  }
+}
+
 TEST_CASE("what preprocess says about calls that do not fit") {
   const auto picture = zeros(DType::u8, {4, 6, 4});
   const auto good = zeros(DType::f32, {1, 3, 8, 8});
@@ -193,14 +204,16 @@ TEST_CASE("what preprocess says about calls that do not fit") {
     return failure([&] { run("preprocess", {in}, out, params); });
   };
   CHECK(said(picture, zeros(DType::f32, {1, 8, 8, 3}), {}) ==
-        "shape_mismatch: the output of preprocess has shape {1, 8, 8, 3}, expected {1, 3, h, w} "
+        "shape_mismatch: the output of preprocess has shape {1, 8, 8, 3}, expected {n, 3, h, w} "
         "for the layout nchw");
   CHECK(said(picture, good, {{"layout", "nhwc"}}) ==
-        "shape_mismatch: the output of preprocess has shape {1, 3, 8, 8}, expected {1, h, w, 3} "
+        "shape_mismatch: the output of preprocess has shape {1, 3, 8, 8}, expected {n, h, w, 3} "
         "for the layout nhwc");
-  CHECK(said(picture, zeros(DType::f32, {2, 3, 8, 8}), {}) ==
-        "shape_mismatch: the output of preprocess has shape {2, 3, 8, 8}, expected {1, 3, h, w} "
+  CHECK(said(picture, zeros(DType::f32, {0, 3, 8, 8}), {}) ==
+        "shape_mismatch: the output of preprocess has shape {0, 3, 8, 8}, expected {n, 3, h, w} "
         "for the layout nchw");
+  CHECK(said(picture, zeros(DType::f32, {2, 3, 8, 8}), {{"index", int64_t{2}}}) ==
+        "invalid_param: index of preprocess is 2, the output has shape {2, 3, 8, 8}");
   CHECK(said(picture, good, {{"size", std::vector<double>{8, 9}}}) ==
         "shape_mismatch: the output of preprocess has shape {1, 3, 8, 8}, expected the size 8 x 9");
   CHECK(said(zeros(DType::u8, {0, 6, 4}), good, {}) ==

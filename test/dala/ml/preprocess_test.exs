@@ -152,6 +152,23 @@ defmodule Dala.ML.PreprocessTest do
     )
   end
 
+  test "several pictures of any size in one input" do
+    pictures = [picture(6, 4), picture(9, 13), picture(3, 3)]
+
+    for layout <- [:nchw, :nhwc] do
+      opts = [size: {5, 4}, fit: :letterbox, layout: layout]
+      batch = ML.preprocess(pictures, opts)
+      assert elem(batch.shape, 0) == 3
+
+      assert Compute.read(batch) ==
+               Enum.map_join(pictures, &Compute.read(ML.preprocess(&1, opts)))
+
+      assert ML.geometry(pictures, opts) == Enum.map(pictures, &ML.geometry(&1, opts))
+    end
+
+    assert ML.preprocess([]).shape == {0, 3, 224, 224}
+  end
+
   test "a stage of a pipeline, as a camera's frame goes to a network" do
     image = picture(64, 48)
     camera = Image.to_buffer(image)

@@ -5,8 +5,8 @@ defmodule Dala.ML.TasksTest do
   alias Dala.ML
   alias Dala.Test.OnnxFile
 
-  defp load!(nodes, input, output, constants \\ []) do
-    bytes = OnnxFile.model(nodes, [input], [output], constants: constants)
+  defp load!(nodes, input, outputs, constants \\ []) do
+    bytes = OnnxFile.model(nodes, [input], List.wrap(outputs), constants: constants)
     assert {:ok, model} = ML.Gpu.load_model({:binary, bytes})
     model
   end
@@ -85,5 +85,93 @@ defmodule Dala.ML.TasksTest do
     assert {:ok, [found]} = ML.detect(model, image(128, 64), labels: ["thing"])
     assert found.label == "thing"
     assert_close([found.score | Tuple.to_list(found.box)], [0.5, 48.0, 24.0, 32.0, 16.0], 1.0e-4)
+  end
+
+  describe "several outputs" do
+    setup do
+      %{
+        model:
+          load!(
+            [{"GlobalAveragePool", ["x"], ["means"]}, {"Identity", ["x"], ["map"]}],
+            {"x", :f32, ["n", 3, 4, 4]},
+            [{"means", :f32, ["n", 3, 1, 1]}, {"map", :f32, ["n", 3, 4, 4]}]
+          )
+      }
+    end
+
+    test "each task reads its own", %{model: model} do
+      opts = [normalize: :unit]
+      assert {:ok, [%{index: 0} | _]} = ML.classify(model, Image.new(4, 4, {9, 3, 1}), opts)
+
+      # Both outputs are scores at places.
+      assert_error(ML.segment(model, image(4, 4), opts), :shape_mismatch, [
+        ~s(several outputs are {1, classes, h, w}, or {1, h, w} of integers: "means" {1, 3, 1, 1}),
+        ~s("map" {1, 3, 4, 4}; output: names one)
+      ])
+
+      assert {:ok, found} = ML.segment(model, image(4, 4), [output: "map"] ++ opts)
+      assert found.classes == :binary.copy(<<0, 0, 2, 2>>, 4)
+
+      assert_error(ML.detect(model, image(4, 4)), :shape_mismatch, "none of the outputs is")
+
+      assert_raise ArgumentError, ~r/there is no output "mask", there is "means"/, fn ->
+        ML.segment(model, image(4, 4), output: "mask")
+      end
+    end
+
+    test "a list of pictures, all at once", %{model: model} do
+      pictures = [Image.new(4, 4, {200, 3, 1}), Image.new(5, 7, {1, 2, 100}), image(8, 4)]
+      opts = [normalize: :raw, softmax: false, k: 1]
+      assert {:ok, rows} = ML.classify(model, pictures, opts)
+
+      assert for([%{index: index}] <- rows, do: index) == [0, 2, 0]
+      assert_close(for([%{score: score}] <- rows, do: score), [200, 100, 127.5], 1.0e-5)
+      assert {:ok, [one]} = ML.classify(model, [hd(pictures)], opts)
+      assert one == hd(rows)
+      assert ML.classify(model, []) == {:ok, []}
+
+      assert {:ok, maps} = ML.segment(model, pictures, output: "map", normalize: :unit)
+      assert Enum.map(maps, &{&1.width, &1.height}) == [{4, 4}, {5, 7}, {8, 4}]
+      assert List.last(maps).classes == :binary.copy(<<0, 0, 0, 0, 2, 2, 2, 2>>, 4)
+    end
+  end
+
+  test "a list of pictures one by one, where the model takes one" do
+    model =
+      load!([{"Identity", ["x"], ["y"]}], {"x", :f32, [1, 3, 2, 2]}, {"y", :f32, [1, 3, 2, 2]})
+
+    pictures = [Image.new(2, 2, {9, 3, 1}), Image.new(2, 2, {1, 3, 9})]
+    assert {:ok, [a, b]} = ML.segment(model, pictures, normalize: :unit)
+    assert {a.classes, b.classes} == {<<0, 0, 0, 0>>, <<2, 2, 2, 2>>}
+
+    fixed =
+      load!([{"Identity", ["x"], ["y"]}], {"x", :f32, [3, 3, 2, 2]}, {"y", :f32, [3, 3, 2, 2]})
+
+    assert_error(ML.segment(fixed, pictures), :shape_mismatch, "{2, 3, 2, 2}, the model takes")
+
+    merged =
+      load!(
+        [{"ReduceMean", ["x"], ["y"], [axes: [0, 2, 3], keepdims: 0]}],
+        {"x", :f32, ["n", 3, 2, 2]},
+        {"y", :f32, [3]}
+      )
+
+    assert_error(ML.classify(merged, pictures, size: {2, 2}), :shape_mismatch, [
+      ~s(the output "y" has shape {3}, expected one of 2 pictures)
+    ])
+  end
+
+  test "a model that takes bytes gets levels, rounded" do
+    model =
+      load!(
+        [{"Cast", ["x"], ["y"], [to: 1]}],
+        {"x", :u8, [1, 1, 1, 3]},
+        {"y", :f32, [1, 1, 1, 3]}
+      )
+
+    # The means are 0.75, 1.25 and 200.
+    picture = {<<0, 1, 200, 255, 1, 1, 200, 255, 1, 1, 200, 255, 1, 2, 200, 255>>, 2, 2}
+    assert {:ok, classes} = ML.classify(model, picture, softmax: false)
+    assert Enum.map(classes, &{&1.index, &1.score}) == [{2, 200.0}, {0, 1.0}, {1, 1.0}]
   end
 end

@@ -1,0 +1,84 @@
+defmodule Dala.ML.Batch do
+  @moduledoc false
+  # Runs a model on pictures, all at once where its input takes them, and takes what comes out apart
+  # again, picture by picture.
+
+  alias Dala.Gpu.Compute
+  alias Dala.Gpu.Compute.{Buffer, Error}
+  alias Dala.ML.{Gpu, Output}
+
+  @doc """
+  Gives the outputs of each picture as a list of `{name, buffer}` in the model's order. `prepare`
+  makes the f32 input of a list of pictures.
+  """
+  def run(model, pictures, prepare) do
+    if one_by_one?(model, length(pictures)) do
+      Enum.reduce_while(pictures, {:ok, []}, fn picture, {:ok, done} ->
+        case predict(model, prepare.([picture])) do
+          {:ok, outputs} -> {:cont, {:ok, [outputs | done]}}
+          {:error, error} -> {:halt, {:error, error}}
+        end
+      end)
+      |> then(&with({:ok, done} <- &1, do: {:ok, Enum.reverse(done)}))
+    else
+      with {:ok, outputs} <- predict(model, prepare.(pictures)),
+           do: {:ok, split!(outputs, length(pictures))}
+    end
+  end
+
+  defp one_by_one?(_model, 1), do: true
+
+  defp one_by_one?(%{inputs: [%{shape: shape} | _]}, _count) when is_tuple(shape),
+    do: elem(shape, 0) == 1
+
+  defp one_by_one?(_model, _count), do: false
+
+  defp predict(model, input) do
+    with {:ok, outputs} <- Gpu.predict(model, as_taken(input, model)) do
+      case {model.outputs, outputs} do
+        {[%{name: name}], output} -> {:ok, [{name, output}]}
+        {ports, outputs} -> {:ok, for(%{name: name} <- ports, do: {name, outputs[name]})}
+      end
+    end
+  end
+
+  # Models that take integers take levels from 0 to 255, so half is added before the rest is cut.
+  defp as_taken(input, %{inputs: [%{dtype: dtype} | _]}) when dtype in [:u8, :s32, :u32, :s64] do
+    half = Buffer.new([0.5], {1})
+    output = Buffer.zeros(input.shape)
+
+    case Compute.run_kernel(:elementwise_add, [input, half], output) do
+      :ok -> Output.run!(:cast, output, input.shape, dtype)
+      {:error, error} -> raise error
+    end
+  end
+
+  defp as_taken(input, _model), do: input
+
+  defp split!(outputs, count) do
+    parts = for {name, output} <- outputs, do: {name, parts!(name, output, count)}
+
+    for index <- 0..(count - 1)//1,
+        do: for({name, parts} <- parts, do: {name, Enum.at(parts, index)})
+  end
+
+  defp parts!(_name, %Buffer{shape: shape} = output, count)
+       when tuple_size(shape) > 0 and elem(shape, 0) == count do
+    bytes = Buffer.read(output)
+    size = div(byte_size(bytes), count)
+    shape = put_elem(shape, 0, 1)
+
+    for index <- 0..(count - 1)//1,
+        do: bytes |> binary_part(index * size, size) |> Buffer.from_binary(shape, output.dtype)
+  end
+
+  defp parts!(name, output, count) do
+    raise %Error{
+      reason: :shape_mismatch,
+      message:
+        "the output #{inspect(name)} has shape #{inspect(output.shape)}, expected one of " <>
+          "#{count} pictures; a list of one picture at a time may do",
+      details: %{}
+    }
+  end
+end
