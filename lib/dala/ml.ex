@@ -7,8 +7,8 @@ defmodule Dala.ML do
       {:ok, classes} = Dala.ML.classify(model, image, labels: labels)
 
   The steps are there one by one as well: `preprocess/2` makes the input of a model, and
-  `Dala.ML.Classification`, `Dala.ML.Detection` and `Dala.ML.Segmentation` read its output. Those
-  that answer with places need to know what was done to the picture, which `geometry/2` tells.
+  `Dala.ML.Classification`, `Dala.ML.Detection`, `Dala.ML.Faces`, `Dala.ML.Pose` and
+  `Dala.ML.Segmentation` read its output. Those that answer with places need to know what was done to the picture, which `geometry/2` tells.
 
   ## Pictures
 
@@ -33,7 +33,8 @@ defmodule Dala.ML do
 
   alias Dala.Gpu.Compute.{Buffer, Error, NxBridge}
   alias Dala.Media.Image
-  alias Dala.ML.{Batch, Classification, Detection, Geometry, Gpu, Output, Picture, Segmentation}
+  alias Dala.ML.{Batch, Classification, Detection, Faces, Geometry, Gpu}
+  alias Dala.ML.{Output, Picture, Pose, Segmentation}
 
   @type picture ::
           Image.t()
@@ -174,6 +175,53 @@ defmodule Dala.ML do
 
     task(model, picture, opts, defaults, fn outputs, geometry, own, _input ->
       Detection.decode(outputs, geometry, own)
+    end)
+  end
+
+  @doc """
+  Finds faces in a picture: `{:ok, faces}`, the surest first, in the picture's own pixels.
+
+  ## Options
+
+  Those of `preprocess/2` but `:as`, with `fit: :letterbox`, `border: 0` and
+  `normalize: :signed_unit` by default, and those of `Dala.ML.Faces.decode/3`.
+
+  ## Example
+
+      {:ok, [%{score: 0.97, box: {120.5, 80.0, 96.0, 96.0}, keypoints: %{nose: {170.1, 130.9}}}]} =
+        Dala.ML.faces(model, image)
+  """
+  @spec faces(Gpu.Model.t(), picture() | [picture()], keyword()) ::
+          {:ok, [Faces.t()] | [[Faces.t()]]} | {:error, Error.t()}
+  def faces(model, picture, opts \\ []) do
+    defaults = [fit: :letterbox, border: 0, normalize: :signed_unit]
+
+    task(model, picture, opts, defaults, fn outputs, geometry, own, _input ->
+      Faces.decode(outputs, geometry, own)
+    end)
+  end
+
+  @doc """
+  Finds 17 keypoints of a person in a picture: `{:ok, pose}`, in the picture's own pixels; with
+  `mode: :multi`, `{:ok, poses}` of several people, the surest first.
+
+  ## Options
+
+  Those of `preprocess/2` but `:as`, with `fit: :letterbox`, `border: 0` and
+  `normalize: :signed_unit` by default, and those of `Dala.ML.Pose.decode/3`.
+
+  ## Example
+
+      {:ok, %{score: 0.8, keypoints: [%{name: "nose", score: 0.99, x: 170.1, y: 130.9} | _]}} =
+        Dala.ML.pose(model, image)
+  """
+  @spec pose(Gpu.Model.t(), picture() | [picture()], keyword()) ::
+          {:ok, Pose.t() | [Pose.t()] | [[Pose.t()]]} | {:error, Error.t()}
+  def pose(model, picture, opts \\ []) do
+    defaults = [fit: :letterbox, border: 0, normalize: :signed_unit]
+
+    task(model, picture, opts, defaults, fn outputs, geometry, own, _input ->
+      Pose.decode(outputs, geometry, own)
     end)
   end
 

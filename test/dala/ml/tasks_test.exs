@@ -87,6 +87,45 @@ defmodule Dala.ML.TasksTest do
     assert_close([found.score | Tuple.to_list(found.box)], [0.5, 48.0, 24.0, 32.0, 16.0], 1.0e-4)
   end
 
+  # A model that gives these numbers, and on top of them the least level of the picture.
+  defp constant!(size, outputs) do
+    nodes = for {name, _shape, _numbers} <- outputs, do: {"Add", ["least", "#{name}_"], [name]}
+
+    load!(
+      [{"ReduceMin", ["x"], ["least"], [keepdims: 0]} | nodes],
+      {"x", :f32, [1, size, size, 3]},
+      for({name, shape, _numbers} <- outputs, do: {name, :f32, shape}),
+      for({name, shape, numbers} <- outputs, do: {"#{name}_", {:f32, shape, f32(numbers)}})
+    )
+  end
+
+  test "faces: a model that always sees the same" do
+    # The last anchor is in the middle of the last cell, at 120.
+    scores = List.duplicate(-50.0, 895) ++ [2.0]
+
+    rows =
+      List.duplicate(0.0, 895 * 16) ++ [-40.0, -56.0, 32.0, 16.0] ++ List.duplicate(-60.0, 12)
+
+    model = constant!(128, [{"rows", [1, 896, 16], rows}, {"scores", [1, 896, 1], scores}])
+    black = Image.new(512, 256, {0, 0, 0})
+    assert {:ok, [face]} = ML.faces(model, black, normalize: :raw)
+    assert_close(Tuple.to_list(face.box), [256, 96, 128, 64])
+    assert face.keypoints.mouth == {240.0, 112.0}
+    assert_close([face.score], [1 / (1 + :math.exp(-2))])
+    # With -1 on top, as black is by default, it is less sure.
+    assert {:ok, [[less], [less]]} = ML.faces(model, [black, black])
+    assert_close([less.score], [1 / (1 + :math.exp(-1))])
+  end
+
+  test "pose: a model that always sees the same" do
+    heat = for i <- 0..8, _k <- 0..16, do: if(i == 5, do: 3.0, else: 0.0)
+    offsets = List.duplicate(4.0, 9 * 34)
+    model = constant!(33, [{"offsets", [1, 3, 3, 34], offsets}, {"heat", [1, 3, 3, 17], heat}])
+    assert {:ok, pose} = ML.pose(model, Image.new(66, 66, {0, 0, 0}), normalize: :raw)
+    assert Enum.uniq(for point <- pose.keypoints, do: {point.x, point.y}) == [{72.0, 40.0}]
+    assert_close([pose.score], [1 / (1 + :math.exp(-3))])
+  end
+
   describe "several outputs" do
     setup do
       %{
