@@ -6,7 +6,7 @@
 //   T_FLOAT   1 for float and double, else 0
 //   T_SIGNED  1 for types with negative values, else 0
 //   OP(name)  the function's name, which tells T: a program may have this file for several types
-//   LOG       the logarithm for T: the builtin one, or that of log_cpu.cl
+//   LOG, POW  the logarithm and the power for T: the builtin ones, or log_cpu.cl's and pow_cpu.cl's
 //
 // Edge rules: integers wrap; an integer divided by zero is 0; floats follow IEEE 754, and min and
 // max give NaN when either argument is NaN. No preconditions: every argument is defined.
@@ -38,7 +38,7 @@ static inline T OP(fill)(T value) { return value; }
 #if T_FLOAT
 
 static inline T OP(div)(T a, T b) { return a / b; }
-static inline T OP(pow)(T a, T b) { return pow(a, b); }
+static inline T __attribute__((always_inline)) OP(pow)(T a, T b) { return POW(a, b); }
 static inline T OP(abs)(T x) { return fabs(x); }
 static inline T OP(exp)(T x) { return exp(x); }
 static inline T OP(log)(T x) { return LOG(x); }

@@ -43,11 +43,14 @@ std::string function_of(const PointwiseOp& op, DType dtype) {
 // All operations on one type.
 std::vector<Part> op_source(const Planner& planner, DType dtype) {
   const bool own_log = planner.cpu_class() && is_float(dtype);
+  const bool own_pow = planner.cpu_class() && dtype == DType::f32;
   std::vector<Part> parts;
   if (own_log) parts.push_back({"elementwise/log_cpu.cl", element_defines(dtype)});
+  if (own_pow) parts.push_back({"elementwise/pow_cpu.cl", {}});
   Part ops{"elementwise/ops.cl", element_defines(dtype)};
   ops.defines.emplace_back("OP(name)", text("op_##name##_", to_string(dtype)));
   ops.defines.emplace_back("LOG", own_log ? text("log_", to_string(dtype)) : "log");
+  ops.defines.emplace_back("POW", own_pow ? "pow_f32" : "pow");
   parts.push_back(std::move(ops));
   return parts;
 }
