@@ -30,17 +30,18 @@ double median(std::vector<double> values) {
 }
 
 struct Side {
-  std::function<void()> call;
+  std::function<double(int calls)> time;  // of one call
   bool is_peer = false;
   int calls = 1;
+  double once = 0;
   std::vector<double> times = {};
 
   void sample() {
     // Threads of the other side look for more work for a while before they sleep.
     std::this_thread::sleep_for(std::chrono::milliseconds(4));
     const auto take = [this] {
-      call();
-      times.push_back(time_of(call, calls));
+      time(1);
+      times.push_back(time(calls));
     };
     if (is_peer) {
       on_peer_thread(take);
@@ -52,17 +53,29 @@ struct Side {
 
 // The first call, which may compile or start threads, and how many calls make a sample.
 void warm_up(Side& side, double sample_time) {
-  double once = 0;
   const auto try_out = [&] {
-    side.call();
-    once = time_of(side.call, 1);
+    side.time(1);
+    side.once = side.time(1);
   };
   if (side.is_peer) {
     on_peer_thread_with_helpers(try_out);
   } else {
     try_out();
   }
-  side.calls = static_cast<int>(std::clamp(sample_time / once, 1.0, 1000.0));
+  side.calls = static_cast<int>(std::clamp(sample_time / side.once, 1.0, 1000.0));
+}
+
+std::function<double(int)> timed(const std::function<void()>& call) {
+  return [call](int calls) { return time_of(call, calls); };
+}
+
+// As many as usual, or as fit into a time when calls are long.
+int rounds_of(const std::vector<Side>& sides, bool quick) {
+  double round = 1;
+  for (const Side& side : sides) round += (1 + side.calls) * side.once;
+  const double fitting = (quick ? 3e9 : 8e9) / round;
+  return quick ? std::clamp(static_cast<int>(fitting), 3, 5)
+               : std::clamp(static_cast<int>(fitting), 5, 15);
 }
 
 std::vector<double> ratios(const Side& ours, const Side& theirs) {
@@ -85,12 +98,12 @@ void measure(const std::string& family, const Workload& workload, bool quick) {
   Trial trial = workload.prepare(bench);
   const auto buffers = bench.memory().in_use;
 
-  std::vector<Side> sides{{trial.ours}};
+  std::vector<Side> sides{{timed(trial.ours)}};
   for (const Peer& peer : trial.peers) {
-    if (peer.run) sides.push_back({peer.run, true});
+    if (peer.installed()) sides.push_back({peer.timed ? peer.timed : timed(peer.run), true});
   }
   for (Side& side : sides) warm_up(side, quick ? 4e6 : 1e7);
-  const int rounds = quick ? 5 : 15;
+  const int rounds = rounds_of(sides, quick);
   for (int round = 0; round < rounds; ++round) {
     if (round % 2 == 1) std::reverse(sides.begin(), sides.end());
     for (Side& side : sides) side.sample();
@@ -103,7 +116,7 @@ void measure(const std::string& family, const Workload& workload, bool quick) {
   const double ours = median(sides.front().times);
   auto side = sides.begin() + 1;
   for (const Peer& peer : trial.peers) {
-    if (!peer.run) {
+    if (!peer.installed()) {
       print_no_peer(family, workload.name, peer, ours, scratch);
       continue;
     }
@@ -128,8 +141,11 @@ void measure(const Family& family, const Options& options) {
     try {
       measure(family.name, workload, options.quick);
     } catch (const std::exception& error) {
+      std::string problem = error.what();
+      std::replace_if(
+          problem.begin(), problem.end(), [](char c) { return c < ' '; }, ' ');
       std::printf("%s\t%s\t-\t-\t-\t-\t0\t0\t%s\n", family.name.c_str(), workload.name.c_str(),
-                  error.what());
+                  problem.c_str());
     }
     std::fflush(stdout);
   }

@@ -11,6 +11,7 @@ defmodule Bench.Json do
   def encode(list) when is_list(list), do: "[" <> Enum.map_join(list, ",\n", &encode/1) <> "]"
   def encode(nil), do: "null"
   def encode(flag) when is_boolean(flag), do: to_string(flag)
+  def encode(name) when is_atom(name), do: encode(to_string(name))
   def encode(number) when is_number(number), do: to_string(number)
 
   def encode(text) when is_binary(text) do

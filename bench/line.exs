@@ -1,6 +1,7 @@
 defmodule Bench.Line do
   # One workload beside one peer. Times are nanoseconds. `ratio` is how many times as fast as the
   # peer we are; where the target is a bound on time instead (`at_most`), it is our time by theirs.
+  # Where the unit is bytes, these stand in place of times.
 
   @enforce_keys [:peer]
   defstruct [
@@ -13,6 +14,7 @@ defmodule Bench.Line do
     at_least: nil,
     at_most: nil,
     scratch: 0,
+    unit: :time,
     problem: nil
   ]
 
@@ -61,7 +63,8 @@ defmodule Bench.Line do
     title = String.pad_trailing("#{line.family} #{line.name}", 44)
     mark = if options.quick, do: " (quick)", else: ""
 
-    "#{title}#{pad(time(line.ours), 10)}  #{pad(line.peer, 12)}#{pad(time(line.theirs), 10)}" <>
+    "#{title}#{pad(amount(line, line.ours), 10)}  #{pad(line.peer, 12)}" <>
+      "#{pad(amount(line, line.theirs), 10)}" <>
       "#{pad(ratio(line), 8)} #{pad(target(line), 9)}  #{verdict(line)}#{mark}"
   end
 
@@ -75,6 +78,9 @@ defmodule Bench.Line do
   defp ratio(%{ratio: ratio}), do: digits(ratio) <> "x"
 
   defp digits(number), do: :erlang.float_to_binary(number * 1.0, decimals: 2)
+
+  defp amount(%{unit: :bytes}, bytes), do: "#{digits(bytes / 1024 / 1024)} MiB"
+  defp amount(_line, time), do: time(time)
 
   def time(nil), do: "-"
   def time(ns) when ns < 1.0e6, do: "#{:erlang.float_to_binary(ns / 1.0e3, decimals: 1)} us"

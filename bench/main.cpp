@@ -4,6 +4,7 @@
 //   _build/bench/dala_bench [--quick] [--only <part of a name>]
 //   _build/bench/dala_bench --serve-calls    (see call_cost.cpp)
 //   _build/bench/dala_bench --serve-frames   (see frame_chain.cpp)
+//   _build/bench/dala_bench --write-models   (see models.hpp)
 #include <unistd.h>
 
 #include <cstdio>
@@ -15,6 +16,7 @@
 #include "bench/call_cost.hpp"
 #include "bench/frame_chain.hpp"
 #include "bench/harness.hpp"
+#include "bench/models.hpp"
 
 namespace {
 
@@ -58,6 +60,9 @@ int main(int argc, char** argv) {
     } else if (std::strcmp(argv[i], "--serve-frames") == 0) {
       dala::bench::serve_frames();
       return 0;
+    } else if (std::strcmp(argv[i], "--write-models") == 0) {
+      dala::bench::write_models();
+      return 0;
     } else {
       std::fprintf(stderr, "usage: dala_bench [--quick] [--only <part of a name>]\n");
       return 2;
@@ -70,5 +75,6 @@ int main(int argc, char** argv) {
   measure(dala::bench::transpose_family(), options);
   measure(dala::bench::conv_family(), options);
   measure(dala::bench::image_family(), options);
+  measure(dala::bench::model_family(), options);
   return 0;
 }

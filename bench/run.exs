@@ -5,12 +5,13 @@
 #
 # A whole run (neither option) also renews bench/results, which the README shows.
 
-for file <- ~w(line json chart report beam/call_cost beam/first_call beam/frames beam/pipeline) do
+for file <-
+      ~w(line json chart report beam/call_cost beam/first_call beam/frames beam/models beam/pipeline) do
   Code.require_file("#{file}.exs", __DIR__)
 end
 
 defmodule Bench.Run do
-  alias Bench.{CallCost, FirstCall, Frames, Line, Pipeline, Report}
+  alias Bench.{CallCost, FirstCall, Frames, Line, Models, Pipeline, Report}
 
   @results Path.expand("results", __DIR__)
   @native Path.expand("../_build/bench/dala_bench", __DIR__)
@@ -23,7 +24,7 @@ defmodule Bench.Run do
     lines =
       native(options, []) ++
         placement(options) ++
-        Enum.flat_map([CallCost, Pipeline, Frames, FirstCall], &beam(&1, options))
+        Enum.flat_map([CallCost, Pipeline, Frames, FirstCall, Models], &beam(&1, options))
 
     if lines == [], do: raise("no workload has #{inspect(options.only)} in its name")
     IO.puts(Report.summary(lines))
@@ -110,6 +111,8 @@ defmodule Bench.Run do
     for {name, measure} <- module.workloads(options),
         "#{module.family()} #{name}" =~ options.only,
         line <- measure.() do
+      # A measurement of several things says of what each line is.
+      name = if line.name, do: "#{name} #{line.name}", else: name
       line = %{line | family: module.family(), name: name}
       IO.puts(Line.format(line, options))
       line

@@ -14,7 +14,11 @@ class Bench;
 struct Peer {
   std::string name;
   double at_least = 0;        // the part of its speed to reach
-  std::function<void()> run;  // empty: it is not installed here
+  std::function<void()> run;  // empty, as `timed` is: it is not installed here
+  // In place of `run` for one in another process: nanoseconds per call, measured there.
+  std::function<double(int calls)> timed = {};
+
+  bool installed() const { return run || timed; }
 };
 
 // Both sides, set up and ready to run. What they need is owned by the functions.
@@ -41,6 +45,7 @@ Family conv_family();
 Family elementwise_family();
 Family image_family();
 Family matmul_family();
+Family model_family();
 Family reduce_family();
 Family transpose_family();
 // Further families are declared here and listed in main.cpp.

@@ -62,8 +62,9 @@ Net blazeface(const BlazeFace& options) {
     return net.op("Concat", {head(net, fine, 2, values), head(net, x, 6, values)},
                   {{"axis", int64_t{1}}});
   };
+  const int64_t anchors = 2 * fine.height * fine.width + 6 * x.height * x.width;
   const std::string boxes = both(16);
-  return net.finish({boxes, both(1)});
+  return net.finish({{boxes, {"batch", anchors, 16}}, {both(1), {"batch", anchors, 1}}});
 }
 
 }  // namespace dala::test

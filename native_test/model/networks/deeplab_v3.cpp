@@ -94,7 +94,9 @@ Net deeplab_v3(const DeepLabV3& options) {
   branches.push_back(resized_like(net, relu(net.global_average(x), 1, 1), x));
   const Planes y = relu(relu(net.concat(branches), 1, 1), 3, 1);
   const Planes scores = net.conv(y, {.to = options.classes, .normalized = false});
-  return net.finish({resized_like(net, scores, net.input()).name});
+  // Exporters make up names for dimensions that they cannot tell.
+  return net.finish({{resized_like(net, scores, net.input()).name,
+                      {"Resize_dim_0", options.classes, "Resize_dim_2", "Resize_dim_3"}}});
 }
 
 }  // namespace dala::test

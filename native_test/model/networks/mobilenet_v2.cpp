@@ -44,7 +44,7 @@ Net mobilenet_v2(const MobileNetV2& options) {
                                     {flat, net.weights({options.classes, features}, 1.0 / 30),
                                      net.weights({options.classes}, 0.1)},
                                     {{"transB", int64_t{1}}});
-  return net.finish({scores});
+  return net.finish({{scores, {"batch", options.classes}}});
 }
 
 }  // namespace dala::test

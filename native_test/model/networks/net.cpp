@@ -30,7 +30,7 @@ int64_t windows(int64_t side, const ConvLayer& layer, int64_t before, int64_t af
 std::string Net::onnx() const {
   OnnxWriter writer;
   writer.input("x", input);
-  for (const std::string& name : outputs) writer.output(name);
+  for (const NetOutput& output : outputs) writer.output(output.name, output.dims);
   for (const auto& [name, constant] : constants) {
     if (constant.integers.empty()) {
       writer.constant(name, model::ElementType::f32, constant.dims, constant.reals);
@@ -201,7 +201,7 @@ std::string NetBuilder::between(const Ints& dims, float low, float high) {
   return reals(dims, values);
 }
 
-Net NetBuilder::finish(std::vector<std::string> outputs) {
+Net NetBuilder::finish(std::vector<NetOutput> outputs) {
   net_.outputs = std::move(outputs);
   return std::move(net_);
 }

@@ -30,10 +30,15 @@ struct NetConstant {
   Ints integers;  // in place of `reals`
 };
 
+struct NetOutput {
+  std::string name;
+  std::vector<Dim> dims;  // as the file declares them
+};
+
 struct Net {
   std::vector<Dim> input;  // of "x"; free dimensions have a name
   Ints shape;              // the one it was written for
-  std::vector<std::string> outputs;
+  std::vector<NetOutput> outputs;
   std::vector<NetNode> nodes;
   std::map<std::string, NetConstant> constants;
   // Bytes of the input and the output of the layer that has most of both, at that shape, with
@@ -100,7 +105,7 @@ class NetBuilder {
   std::string weights(const Ints& dims, double deviation);
   std::string between(const Ints& dims, float low, float high);
 
-  Net finish(std::vector<std::string> outputs);
+  Net finish(std::vector<NetOutput> outputs);
 
  private:
   std::string next_name(const std::string& stem) { return stem + std::to_string(++names_); }

@@ -9,7 +9,7 @@ Planes separable(NetBuilder& net, const Planes& x, int64_t to, int64_t stride, i
                                 .activation = Activation::relu6,
                                 .depthwise = true,
                                 .dilation = dilation,
-                                .padding = Padding::same_upper});
+                                .padding = dilation == 1 ? Padding::same_upper : Padding::centred});
   return net.conv(y, {.to = to, .activation = Activation::relu6, .padding = Padding::same_upper});
 }
 
@@ -44,11 +44,12 @@ Net posenet(const PoseNet& options) {
                                                {1024, 1, 2}}) {
     x = separable(net, x, wide(layer.channels), layer.stride, layer.dilation);
   }
-  std::vector<std::string> outputs;
+  std::vector<NetOutput> outputs;
   for (int64_t channels : {17, 34, 32, 32}) {
     Planes y = net.conv(x, {.to = channels, .normalized = false});
     if (outputs.empty()) y.name = net.op("Sigmoid", {y.name});  // the heat maps
-    outputs.push_back(net.op("Transpose", {y.name}, {{"perm", Ints{0, 2, 3, 1}}}));
+    outputs.push_back({net.op("Transpose", {y.name}, {{"perm", Ints{0, 2, 3, 1}}}),
+                       {1, "rows", "columns", channels}});
   }
   return net.finish(outputs);
 }

@@ -51,7 +51,7 @@ std::vector<Array> run_reference(const Net& net, const Array& x) {
     for (size_t i = 0; i < results.size(); ++i) tensors[node.outputs[i]] = std::move(results[i]);
   }
   std::vector<Array> outputs;
-  for (const std::string& name : net.outputs) outputs.push_back(tensors.at(name));
+  for (const NetOutput& output : net.outputs) outputs.push_back(tensors.at(output.name));
   return outputs;
 }
 

@@ -129,7 +129,9 @@ Net yolo_v5(const YoloV5& options) {
   const std::vector<std::string> boxes{b.decoded(d3, 8, {10, 13, 16, 30, 33, 23}),
                                        b.decoded(d4, 16, {30, 61, 62, 45, 59, 119}),
                                        b.decoded(d5, 32, {116, 90, 156, 198, 373, 326})};
-  return b.net.finish({b.net.op("Concat", boxes, {{"axis", int64_t{1}}})});
+  const std::string all = b.net.op("Concat", boxes, {{"axis", int64_t{1}}});
+  const int64_t places = d3.height * d3.width + d4.height * d4.width + d5.height * d5.width;
+  return b.net.finish({{all, {1, 3 * places, 5 + options.classes}}});
 }
 
 }  // namespace dala::test

@@ -1,0 +1,146 @@
+#include "bench/onnx_runtime.hpp"
+
+#include <fcntl.h>
+#include <sched.h>
+#include <spawn.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <csignal>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <stdexcept>
+#include <thread>
+
+#include "runtime/thread_placement.hpp"
+
+extern char** environ;  // NOLINT(readability-redundant-declaration)
+
+namespace dala::bench {
+namespace {
+
+// Where `bin/setup bench` puts packages of npm.
+std::filesystem::path package_folder() {
+  if (const char* folder = std::getenv("DALA_BENCH_NODE_DIR")) return folder;
+  const char* cache = std::getenv("XDG_CACHE_HOME");
+  const char* home = std::getenv("HOME");
+  const std::filesystem::path base = cache != nullptr && *cache != '\0'
+                                         ? std::filesystem::path(cache)
+                                         : std::filesystem::path(home ? home : ".") / ".cache";
+  return base / "dala_gpu" / "bench";
+}
+
+std::vector<int> threads_of(int pid) {
+  std::vector<int> ids;
+  std::error_code error;
+  const std::string folder = "/proc/" + std::to_string(pid) + "/task";
+  for (const auto& entry : std::filesystem::directory_iterator(folder, error)) {
+    ids.push_back(std::atoi(entry.path().filename().c_str()));
+  }
+  std::sort(ids.begin(), ids.end());
+  return ids;
+}
+
+// The process may use all CPUs, whichever the calling thread is bound to.
+void allow_all_cpus(int pid) {
+  cpu_set_t allowed;
+  if (sched_getaffinity(getpid(), sizeof(allowed), &allowed) == 0) {
+    for (int thread : threads_of(pid)) sched_setaffinity(thread, sizeof(allowed), &allowed);
+  }
+}
+
+}  // namespace
+
+std::shared_ptr<OnnxRuntime> OnnxRuntime::start() {
+  const std::string modules = (package_folder() / "node_modules").string();
+  if (!std::filesystem::is_directory(modules + "/onnxruntime-node")) return nullptr;
+  int to[2];
+  int from[2];
+  if (pipe2(to, O_CLOEXEC) != 0 || pipe2(from, O_CLOEXEC) != 0) return nullptr;
+  posix_spawn_file_actions_t actions;
+  posix_spawn_file_actions_init(&actions);
+  posix_spawn_file_actions_adddup2(&actions, to[0], STDIN_FILENO);
+  posix_spawn_file_actions_adddup2(&actions, from[1], STDOUT_FILENO);
+
+  const std::string path = "NODE_PATH=" + modules;
+  std::vector<char*> environment;
+  for (char** entry = environ; *entry != nullptr; ++entry) environment.push_back(*entry);
+  environment.push_back(const_cast<char*>(path.c_str()));
+  environment.push_back(nullptr);
+  std::string node = "node";
+  std::string script = DALA_BENCH_DIR "/onnx_runtime.js";
+  char* arguments[] = {node.data(), script.data(), nullptr};
+  int pid = 0;
+  const int failed = posix_spawnp(&pid, "node", &actions, nullptr, arguments, environment.data());
+  posix_spawn_file_actions_destroy(&actions);
+  close(to[0]);
+  close(from[1]);
+  if (failed != 0) {
+    close(to[1]);
+    close(from[0]);
+    return nullptr;
+  }
+  // Writing to one that has ended is an error like any other.
+  signal(SIGPIPE, SIG_IGN);
+  auto process = std::make_shared<OnnxRuntime>(pid, to[1], from[0]);
+  return process->read_line() == "ready" ? process : nullptr;
+}
+
+OnnxRuntime::OnnxRuntime(int pid, int to, int from) : pid_(pid), to_(to), from_(from) {}
+
+// It ends by itself when there is nobody left to ask.
+OnnxRuntime::~OnnxRuntime() {
+  close(to_);
+  close(from_);
+  waitpid(pid_, nullptr, 0);
+}
+
+void OnnxRuntime::load(const std::string& model, const std::string& input,
+                       const std::vector<int64_t>& shape) {
+  std::string dims;
+  for (int64_t dim : shape) dims += (dims.empty() ? "" : "x") + std::to_string(dim);
+  const std::string threads = std::to_string(std::thread::hardware_concurrency());
+  allow_all_cpus(pid_);
+  const std::vector<int> before = threads_of(pid_);
+  ask("load\t" + model + "\t" + input + "\t" + dims + "\t" + threads);
+  // The calling thread works as well; node's other threads do not.
+  std::vector<int> workers{pid_};
+  const std::vector<int> after = threads_of(pid_);
+  std::set_difference(after.begin(), after.end(), before.begin(), before.end(),
+                      std::back_inserter(workers));
+  spread_over_cpus(workers);
+}
+
+double OnnxRuntime::time_of(int calls) { return std::stod(ask("run\t" + std::to_string(calls))); }
+
+std::vector<float> OnnxRuntime::outputs(const std::string& scratch_file) {
+  ask("save\t" + scratch_file);
+  std::ifstream file(scratch_file, std::ios::binary | std::ios::ate);
+  std::vector<float> elements(static_cast<size_t>(file.tellg()) / sizeof(float));
+  file.seekg(0);
+  file.read(reinterpret_cast<char*>(elements.data()),
+            static_cast<std::streamsize>(elements.size() * sizeof(float)));
+  std::filesystem::remove(scratch_file);
+  return elements;
+}
+
+std::string OnnxRuntime::ask(const std::string& line) {
+  const std::string text = line + "\n";
+  if (write(to_, text.data(), text.size()) != static_cast<ssize_t>(text.size())) {
+    throw std::runtime_error("ONNX Runtime has ended");
+  }
+  const std::string answer = read_line();
+  if (answer.rfind("error ", 0) == 0) throw std::runtime_error("ONNX Runtime: " + answer.substr(6));
+  return answer;
+}
+
+std::string OnnxRuntime::read_line() {
+  std::string line;
+  for (char next = 0; read(from_, &next, 1) == 1 && next != '\n';) line += next;
+  return line;
+}
+
+}  // namespace dala::bench
