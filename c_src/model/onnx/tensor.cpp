@@ -5,6 +5,7 @@
 #include <optional>
 #include <utility>
 
+#include "model/folder.hpp"
 #include "runtime/error.hpp"
 
 namespace dala::model::onnx {
@@ -101,15 +102,13 @@ std::vector<std::byte> external_bytes(const Proto& proto, const std::string& fol
   if (folder.empty()) {
     reject(proto.name, "has its data in another file, so the model has to be loaded from a path");
   }
-  std::error_code failure;
-  const fs::path root = fs::canonical(folder, failure);
-  if (failure) reject(proto.name, text("the model's folder cannot be read: ", failure.message()));
-  const fs::path path = fs::weakly_canonical(root / fs::path(proto.location), failure);
-  const fs::path inside = path.lexically_relative(root);
-  if (failure || proto.location.empty() || inside.empty() || *inside.begin() == "..") {
+  const std::optional<fs::path> found = inside_folder(folder, proto.location);
+  if (!found) {
     reject(proto.name,
            text("external data \"", proto.location, "\" is not inside the model's folder"));
   }
+  const fs::path& path = *found;
+  std::error_code failure;
   if (!fs::is_regular_file(path, failure)) {
     reject(proto.name, text("external data \"", proto.location, "\" is not there"));
   }

@@ -1,0 +1,50 @@
+// JSON as values in memory, read strictly: what is not JSON by the letter is refused with the place
+// where it goes wrong. Made for files that nobody vouches for: nesting is limited, text is UTF-8,
+// and no key comes twice in an object.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <utility>
+#include <variant>
+#include <vector>
+
+namespace dala::model {
+
+class Json {
+ public:
+  using List = std::vector<Json>;
+  using Object = std::vector<std::pair<std::string, Json>>;  // in the order of the text
+
+  Json() = default;  // null
+  template <typename T>
+  explicit Json(T value) : value_(std::move(value)) {}
+
+  // Throws `invalid_model` for what is not JSON.
+  static Json parse(std::string_view text);
+
+  bool is_null() const { return std::holds_alternative<std::monostate>(value_); }
+  bool is_number() const { return std::holds_alternative<double>(value_); }
+  bool is_text() const { return std::holds_alternative<std::string>(value_); }
+  bool is_list() const { return std::holds_alternative<List>(value_); }
+  bool is_object() const { return std::holds_alternative<Object>(value_); }
+
+  // The value as that kind. Throws `invalid_model`, calling the value `what`, when it is another.
+  bool boolean(std::string_view what) const;
+  double number(std::string_view what) const;
+  int64_t integer(std::string_view what) const;  // exact, also where it is written as text
+  const std::string& text(std::string_view what) const;
+  const List& list(std::string_view what) const;
+  const Object& object(std::string_view what) const;
+
+  // The member of that name; null when there is none or this is no object.
+  const Json* find(std::string_view key) const;
+
+ private:
+  template <typename T>
+  const T& as(std::string_view what, std::string_view kind) const;
+
+  std::variant<std::monostate, bool, double, std::string, List, Object> value_;
+};
+
+}  // namespace dala::model
