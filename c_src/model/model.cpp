@@ -9,6 +9,7 @@
 #include "model/onnx/import.hpp"
 #include "model/ops/table.hpp"
 #include "model/optimize.hpp"
+#include "model/tfjs/import.hpp"
 #include "model/views.hpp"
 
 namespace dala::model {
@@ -79,7 +80,8 @@ Model::Model(Engine& engine, Graph graph) : engine_(engine), graph_(std::move(gr
 }
 
 std::shared_ptr<Model> Model::load(Engine& engine, onnx::Bytes file, const std::string& folder) {
-  return from_graph(engine, onnx::import(file, folder));
+  return from_graph(engine,
+                    tfjs::is_json(file) ? tfjs::import(file, folder) : onnx::import(file, folder));
 }
 
 std::shared_ptr<Model> Model::from_graph(Engine& engine, Graph graph) {

@@ -1,0 +1,306 @@
+#include "model/tfjs/import.hpp"
+
+#include <set>
+#include <utility>
+
+#include "model/tfjs/table.hpp"
+#include "model/tfjs/weights.hpp"
+#include "runtime/error.hpp"
+
+namespace dala::model::tfjs {
+namespace {
+
+[[noreturn]] void reject(const std::string& problem) {
+  throw Error(Reason::invalid_model, problem);
+}
+
+std::string_view text_of(std::span<const std::byte> file) {
+  return {reinterpret_cast<const char*>(file.data()), file.size()};
+}
+
+std::string describe(const NodeDef& node) { return text(node.op, " (", node.name, ")"); }
+
+// The type of a node's output. Attributes that are more special come first.
+ElementType type_of(const NodeDef& node) {
+  static const std::set<std::string> kTruths{
+      "All",       "Any",        "Equal",     "Greater",    "GreaterEqual", "IsNan",   "Less",
+      "LessEqual", "LogicalAnd", "LogicalOr", "LogicalXor", "LogicalNot",   "NotEqual"};
+  static const std::set<std::string> kNumbers{"ArgMax", "ArgMin", "Shape", "Size", "Rank", "Where"};
+  if (kTruths.count(node.op) != 0) return ElementType::boolean;
+  if (kNumbers.count(node.op) != 0) return ElementType::i32;
+  for (const char* attribute : {"DstT", "dtype", "T", "Tparams"}) {
+    if (const auto type = node.type(attribute)) return *type;
+  }
+  return ElementType::f32;
+}
+
+class Importer {
+ public:
+  Importer(const Json& json, const std::string& folder)
+      : json_(json), folder_(folder), builder_("tfjs", producer_of(json)) {}
+
+  Graph run() {
+    const Json& topology = topology_of();
+    nodes_ = read_nodes(*topology.find("node"));
+    for (size_t i = 0; i < nodes_.size(); ++i) numbers_[nodes_[i].name] = i;
+    tensors_.resize(nodes_.size());
+    read_signature();
+    find_outputs();
+    const std::vector<bool> needed = needed_nodes();
+    if (!all_known(needed)) return refused();
+
+    const Json* manifest = json_.find("weightsManifest");
+    if (manifest == nullptr) reject("there is no \"weightsManifest\" in it");
+    weights_ = read_weights(*manifest, folder_);
+    make_inputs();
+    make_nodes();
+    for (const Output& output : outputs_) {
+      builder_.output(
+          {output.name, tensor_of(output.source, output.name), output.type, output.shape, {}});
+    }
+    return builder_.finish();
+  }
+
+ private:
+  struct Output {
+    std::string name;
+    Source source;
+    ElementType type = ElementType::f32;
+    std::optional<std::vector<Dimension>> shape;
+  };
+
+  static std::string producer_of(const Json& json) {
+    for (const char* key : {"convertedBy", "generatedBy"}) {
+      const Json* value = json.find(key);
+      if (value != nullptr && value->is_text()) return value->text(key);
+    }
+    return "";
+  }
+
+  const Json& topology_of() const {
+    const Json* format = json_.find("format");
+    const Json* topology = json_.find("modelTopology");
+    const bool layers =
+        topology != nullptr && topology->find("node") == nullptr &&
+        (topology->find("model_config") != nullptr || topology->find("class_name") != nullptr);
+    if (layers ||
+        (format != nullptr && format->is_text() && format->text("the format") == "layers-model")) {
+      throw Error(Reason::unsupported,
+                  "this is a layers model of TF.js; graph models are supported, which "
+                  "tensorflowjs_converter makes with --output_format=tfjs_graph_model");
+    }
+    if (topology == nullptr || topology->find("node") == nullptr) {
+      reject("there are no nodes in it: this is not a graph model of TF.js");
+    }
+    return *topology;
+  }
+
+  Source source_of(const std::string& reference) const {
+    const auto [name, output] = split_output(reference);
+    const auto found = numbers_.find(name);
+    if (found == numbers_.end()) reject(text("there is no node \"", name, "\""));
+    return {found->second, output};
+  }
+
+  // Newer files have it at the top, others among what the converter was told.
+  void read_signature() {
+    const Json* signature = json_.find("signature");
+    const Json* metadata = json_.find("userDefinedMetadata");
+    if (signature == nullptr && metadata != nullptr) signature = metadata->find("signature");
+    if (signature == nullptr) return;
+    const auto read = [&](const char* which, auto&& visit) {
+      const Json* ports = signature->find(which);
+      if (ports == nullptr || ports->is_null()) return;
+      for (const auto& [key, value] : ports->object(text("the signature's ", which))) {
+        const std::string what = text("\"", key, "\" of the signature");
+        const Json* tensor = value.find("name");
+        const Json* type = value.find("dtype");
+        const Json* shape = value.find("tensorShape");
+        Output port;
+        port.name = key;
+        port.source = source_of(tensor == nullptr ? key : tensor->text(what));
+        port.type =
+            type == nullptr ? type_of(nodes_[port.source.node]) : element_type_of(*type, what);
+        if (shape != nullptr) port.shape = read_shape(*shape, what);
+        visit(std::move(port));
+      }
+    };
+    read("inputs", [&](Output port) {
+      if (nodes_[port.source.node].op != "Placeholder") {
+        reject(text("the input \"", port.name, "\" is no placeholder"));
+      }
+      signature_inputs_.push_back(std::move(port));
+    });
+    read("outputs", [&](Output port) { outputs_.push_back(std::move(port)); });
+  }
+
+  // Without a signature: what nobody uses.
+  void find_outputs() {
+    if (!outputs_.empty()) return;
+    std::vector<bool> used(nodes_.size(), false);
+    for (const NodeDef& node : nodes_) {
+      for (const Source& source : node.inputs) used[source.node] = true;
+    }
+    for (size_t i = 0; i < nodes_.size(); ++i) {
+      const std::string& op = nodes_[i].op;
+      if (used[i] || op == "NoOp" || op == "Const" || op == "Placeholder" || op == "Assert")
+        continue;
+      outputs_.push_back({nodes_[i].name, {i, 0}, type_of(nodes_[i]), std::nullopt});
+    }
+    if (outputs_.empty()) reject("the graph has no outputs");
+  }
+
+  std::vector<bool> needed_nodes() const {
+    std::vector<bool> needed(nodes_.size(), false);
+    std::vector<size_t> left;
+    const auto need = [&](size_t node) {
+      if (!needed[node]) left.push_back(node);
+      needed[node] = true;
+    };
+    for (const Output& output : outputs_) need(output.source.node);
+    while (!left.empty()) {
+      const NodeDef& node = nodes_[left.back()];
+      left.pop_back();
+      for (const Source& source : node.inputs) need(source.node);
+    }
+    return needed;
+  }
+
+  static bool is_leaf(const NodeDef& node) {
+    return node.op == "Const" || node.op == "Placeholder";
+  }
+
+  // Operators that are not there are looked for first: loops, among others, have no order.
+  bool all_known(const std::vector<bool>& needed) {
+    for (size_t i = 0; i < nodes_.size(); ++i) {
+      const NodeDef& node = nodes_[i];
+      if (!needed[i] || is_leaf(node) || find_operator(node.op) != nullptr) continue;
+      builder_.set_layer(node.name);
+      tensors_[i] = builder_.unsupported(node.op, {}, 1);
+      refused_.insert(i);
+    }
+    return refused_.empty();
+  }
+
+  // A graph of nothing but the operators that are missing; loading it names them.
+  Graph refused() {
+    const TensorId any = tensors_[*refused_.begin()][0];
+    builder_.output({outputs_[0].name, any, ElementType::f32, std::nullopt, {}});
+    return builder_.finish();
+  }
+
+  void make_inputs() {
+    std::set<size_t> made;
+    const auto make = [&](size_t number, const std::string& name,
+                          const std::optional<std::vector<Dimension>>& fallback) {
+      const NodeDef& node = nodes_[number];
+      if (!made.insert(number).second) reject(text("\"", name, "\" is an input more than once"));
+      Port port;
+      port.name = name;
+      port.type = node.type("dtype").value_or(ElementType::f32);
+      port.shape = node.shape("shape");
+      if (!port.shape) port.shape = fallback;
+      tensors_[number] = {builder_.input(std::move(port))};
+    };
+    for (const Output& port : signature_inputs_) make(port.source.node, port.name, port.shape);
+    for (size_t i = 0; i < nodes_.size(); ++i) {
+      if (nodes_[i].op == "Placeholder" && made.count(i) == 0)
+        make(i, nodes_[i].name, std::nullopt);
+    }
+  }
+
+  // Each after those it needs, which are put on top of it until they are all there.
+  void make_nodes() {
+    enum class State : uint8_t { fresh, waiting, made };
+    std::vector<State> states(nodes_.size(), State::fresh);
+    std::vector<size_t> stack;
+    for (const Output& output : outputs_) stack.push_back(output.source.node);
+    while (!stack.empty()) {
+      const size_t number = stack.back();
+      if (states[number] == State::made) {
+        stack.pop_back();
+        continue;
+      }
+      if (states[number] == State::waiting) {
+        stack.pop_back();
+        make_node(number);
+        states[number] = State::made;
+        continue;
+      }
+      states[number] = State::waiting;
+      for (const Source& source : nodes_[number].inputs) {
+        if (states[source.node] == State::waiting) {
+          reject(text(describe(nodes_[number]), " needs \"", nodes_[source.node].name,
+                      "\", which needs it in turn"));
+        }
+        if (states[source.node] == State::fresh) stack.push_back(source.node);
+      }
+    }
+  }
+
+  TensorId tensor_of(const Source& source, const std::string& who) const {
+    const std::vector<TensorId>& outputs = tensors_[source.node];
+    if (source.output < outputs.size()) return outputs[source.output];
+    if (refused_.count(source.node) != 0) return outputs[0];
+    reject(text(who, " needs output ", source.output, " of ", describe(nodes_[source.node]),
+                ", which has ", outputs.size()));
+  }
+
+  void make_node(size_t number) {
+    const NodeDef& node = nodes_[number];
+    builder_.set_layer(node.name);
+    if (node.op == "Placeholder") return;
+    if (node.op == "Const") {
+      const auto found = weights_.find(node.name);
+      if (found == weights_.end()) reject(text("there is no weight \"", node.name, "\""));
+      tensors_[number] = {builder_.constant(found->second, node.name)};
+      return;
+    }
+    const Operator& op = *find_operator(node.op);
+    OpCall call{builder_, node, nodes_, tensors_, op.onnx, {}, {}};
+    for (const Source& source : node.inputs) {
+      call.inputs.push_back(tensor_of(source, describe(node)));
+    }
+    try {
+      op.import(call);
+    } catch (const Error& problem) {
+      if (problem.reason != Reason::unsupported_op) {
+        throw Error(Reason::invalid_model, text(describe(node), ": ", problem.message));
+      }
+      call.outputs = builder_.unsupported(node.op, {}, 1, problem.message);
+      refused_.insert(number);
+    }
+    results_ += call.outputs.size();
+    if (results_ > kMostResults) reject("it has too many results to be a model");
+    tensors_[number] = std::move(call.outputs);
+  }
+
+  static constexpr size_t kMostResults = 1 << 20;
+
+  const Json& json_;
+  const std::string& folder_;
+  GraphBuilder builder_;
+  std::vector<NodeDef> nodes_;
+  std::map<std::string, size_t> numbers_;
+  std::vector<Output> signature_inputs_;
+  std::vector<Output> outputs_;
+  Weights weights_;
+  std::vector<std::vector<TensorId>> tensors_;  // of each node: its outputs, once made
+  std::set<size_t> refused_;                    // nodes that have no counterpart
+  size_t results_ = 0;                          // of all nodes so far
+};
+
+}  // namespace
+
+bool is_json(std::span<const std::byte> file) {
+  const std::string_view text = text_of(file);
+  const size_t first = text.find_first_not_of(" \t\r\n");
+  return first != std::string_view::npos && text[first] == '{';
+}
+
+Graph import(std::span<const std::byte> file, const std::string& folder) {
+  const Json json = Json::parse(text_of(file));
+  return Importer(json, folder).run();
+}
+
+}  // namespace dala::model::tfjs

@@ -1,0 +1,235 @@
+#include "model/tfjs/weights.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <optional>
+#include <utility>
+
+#include "kernels/descriptor.hpp"
+#include "model/folder.hpp"
+#include "runtime/error.hpp"
+
+namespace dala::model::tfjs {
+namespace {
+
+[[noreturn]] void reject(const std::string& problem) {
+  throw Error(Reason::invalid_model, problem);
+}
+
+const Json& member(const Json& object, std::string_view key, const std::string& owner) {
+  if (const Json* found = object.find(key)) return *found;
+  reject(text(owner, " has no \"", key, "\""));
+}
+
+// How an element is written.
+enum class Coding { f32, i32, u8, u16, f16 };
+
+size_t size_of(Coding coding) {
+  switch (coding) {
+    case Coding::u8:
+      return 1;
+    case Coding::u16:
+    case Coding::f16:
+      return 2;
+    default:
+      return 4;
+  }
+}
+
+// What the manifest says about one weight.
+struct Entry {
+  std::string name;
+  Shape shape;
+  ElementType type = ElementType::f32;
+  Coding coding = Coding::f32;
+  // The value is the number that is written times `scale` plus `min`.
+  bool scaled = false;
+  double scale = 1;
+  double min = 0;
+
+  size_t bytes() const {
+    return static_cast<size_t>(checked_type(DType::s64, shape).count()) * size_of(coding);
+  }
+};
+
+void read_type(const std::string& dtype, const std::string& what, Entry& entry) {
+  if (dtype == "float32") {
+    entry.type = ElementType::f32;
+    entry.coding = Coding::f32;
+  } else if (dtype == "int32") {
+    entry.type = ElementType::i32;
+    entry.coding = Coding::i32;
+  } else if (dtype == "uint8" || dtype == "bool") {
+    entry.type = dtype == "bool" ? ElementType::boolean : ElementType::u8;
+    entry.coding = Coding::u8;
+  } else if (dtype == "float16") {
+    entry.type = ElementType::f32;
+    entry.coding = Coding::f16;
+  } else {
+    throw Error(Reason::unsupported_op,
+                text(what, " is of the type \"", dtype, "\", which is not supported"));
+  }
+}
+
+void read_quantization(const Json& quantization, const std::string& what, Entry& entry) {
+  const std::string& dtype =
+      member(quantization, "dtype", what + "'s quantization").text(what + "'s quantization");
+  if (entry.type != ElementType::f32 && entry.type != ElementType::i32) {
+    reject(text(what, " is quantized, and neither of floats nor of integers"));
+  }
+  if (dtype == "float16") {
+    entry.coding = Coding::f16;
+    return;
+  }
+  if (dtype != "uint8" && dtype != "uint16") {
+    reject(text(what, " is quantized as \"", dtype, "\", which is not uint8, uint16 or float16"));
+  }
+  entry.coding = dtype == "uint8" ? Coding::u8 : Coding::u16;
+  entry.scaled = true;
+  entry.scale = member(quantization, "scale", what + "'s quantization").number(what + "'s scale");
+  entry.min = member(quantization, "min", what + "'s quantization").number(what + "'s minimum");
+}
+
+Entry read_entry(const Json& json) {
+  Entry entry;
+  entry.name = member(json, "name", "a weight").text("the name of a weight");
+  const std::string what = text("weight \"", entry.name, "\"");
+  for (const Json& dimension : member(json, "shape", what).list(what + "'s shape")) {
+    entry.shape.push_back(dimension.integer(what + "'s shape"));
+  }
+  try {
+    checked_type(DType::s64, entry.shape);
+  } catch (const Error& problem) {
+    reject(text(what, ": ", problem.message));
+  }
+  read_type(member(json, "dtype", what).text(what + "'s dtype"), what, entry);
+  if (const Json* quantization = json.find("quantization")) {
+    read_quantization(*quantization, what, entry);
+  }
+  return entry;
+}
+
+// The shards of a group, as one sequence of bytes.
+class Shards {
+ public:
+  Shards(const Json& paths, const std::string& folder) {
+    namespace fs = std::filesystem;
+    for (const Json& each : paths.list("the paths of weights")) {
+      const std::string& name = each.text("a path of weights");
+      const std::optional<fs::path> path = inside_folder(folder, name);
+      if (!path) reject(text("the weights \"", name, "\" are not inside the model's folder"));
+      std::error_code failure;
+      if (!fs::is_regular_file(*path, failure)) {
+        reject(text("the weights \"", name, "\" are not there; they belong in ", folder));
+      }
+      const uintmax_t size = fs::file_size(*path, failure);
+      if (failure) reject(text("the weights \"", name, "\" cannot be read"));
+      files_.push_back({name, *path, static_cast<size_t>(size)});
+      total_ += static_cast<size_t>(size);
+    }
+  }
+
+  size_t total() const { return total_; }
+
+  void read(std::byte* to, size_t count) {
+    while (count > 0) {
+      if (!stream_.is_open()) stream_.open(files_.at(current_).path, std::ios::binary);
+      const File& file = files_[current_];
+      const size_t part = std::min(count, file.size - done_);
+      stream_.read(reinterpret_cast<char*>(to), static_cast<std::streamsize>(part));
+      if (!stream_) reject(text("the weights \"", file.name, "\" cannot be read"));
+      to += part;
+      count -= part;
+      done_ += part;
+      if (done_ < file.size) continue;
+      stream_.close();
+      ++current_;
+      done_ = 0;
+    }
+  }
+
+ private:
+  struct File {
+    std::string name;
+    std::filesystem::path path;
+    size_t size = 0;
+  };
+  std::vector<File> files_;
+  size_t total_ = 0;
+  size_t current_ = 0;  // the file that is being read,
+  size_t done_ = 0;     // and how much of it has been
+  std::ifstream stream_;
+};
+
+template <typename T>
+T element(const std::vector<std::byte>& bytes, size_t index) {
+  T value;
+  std::memcpy(&value, bytes.data() + index * sizeof(T), sizeof(T));
+  return value;
+}
+
+HostTensorPtr read_tensor(const Entry& entry, Shards& shards) {
+  auto tensor = std::make_shared<HostTensor>(entry.type, entry.shape);
+  if (!entry.scaled && entry.coding != Coding::f16) {
+    shards.read(tensor->bytes.data(), tensor->bytes.size());
+    if (entry.type == ElementType::boolean) {
+      for (std::byte& each : tensor->bytes) each = std::byte{each != std::byte{0}};
+    }
+    return tensor;
+  }
+  std::vector<std::byte> written(entry.bytes());
+  shards.read(written.data(), written.size());
+  const size_t count = written.size() / size_of(entry.coding);
+  for (size_t i = 0; i < count; ++i) {
+    double value = entry.coding == Coding::u8    ? element<uint8_t>(written, i)
+                   : entry.coding == Coding::u16 ? element<uint16_t>(written, i)
+                                                 : from_half(element<uint16_t>(written, i));
+    if (entry.scaled) value = value * entry.scale + entry.min;
+    // Halves towards plus infinity, as JavaScript rounds.
+    if (entry.type == ElementType::i32) value = std::floor(value + 0.5);
+    tensor->set(static_cast<int64_t>(i), value);
+  }
+  return tensor;
+}
+
+void read_group(const Json& group, const std::string& folder, Weights& weights) {
+  std::vector<Entry> entries;
+  size_t expected = 0;
+  for (const Json& each :
+       member(group, "weights", "a group of weights").list("a group's weights")) {
+    entries.push_back(read_entry(each));
+    const size_t bytes = entries.back().bytes();
+    if (bytes > SIZE_MAX / 2 - expected) reject("the weights are beyond any memory");
+    expected += bytes;
+  }
+  const Json& paths = member(group, "paths", "a group of weights");
+  Shards shards(paths, folder);
+  if (shards.total() != expected) {
+    std::vector<std::string> names;
+    for (const Json& each : paths.list("paths")) names.push_back(each.text("path"));
+    reject(text("the model needs ", expected, " bytes of weights, ", join(names, ", "),
+                names.size() == 1 ? " has " : " have ", shards.total()));
+  }
+  for (const Entry& entry : entries) {
+    if (!weights.emplace(entry.name, read_tensor(entry, shards)).second) {
+      reject(text("weight \"", entry.name, "\" is there twice"));
+    }
+  }
+}
+
+}  // namespace
+
+Weights read_weights(const Json& manifest, const std::string& folder) {
+  const Json::List& groups = manifest.list("the manifest of weights");
+  if (folder.empty() && !groups.empty()) {
+    reject("a TF.js model has its weights in other files, so it has to be loaded from a path");
+  }
+  Weights weights;
+  for (const Json& group : groups) read_group(group, folder, weights);
+  return weights;
+}
+
+}  // namespace dala::model::tfjs

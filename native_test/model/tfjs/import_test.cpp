@@ -1,0 +1,310 @@
+// Reading TF.js models: inputs and outputs, weights of every kind, and what is said about bad ones.
+#include "model/tfjs/import.hpp"
+
+#include <random>
+
+#include "model/tfjs/cases.hpp"
+
+namespace dala::test::tfjs {
+namespace {
+
+using model::ElementType;
+using model::Graph;
+using model::Model;
+
+std::span<const std::byte> bytes_of(const std::string& text) {
+  return {reinterpret_cast<const std::byte*>(text.data()), text.size()};
+}
+
+// y = x * two.
+TfjsWriter small_model() {
+  TfjsWriter writer;
+  writer.placeholder("x", {-1, 3});
+  writer.weight<float>("two", {1}, {2});
+  writer.node("Mul", "y", {"x", "two"}, {kind("T", "DT_FLOAT")});
+  return writer;
+}
+
+std::string problem_of(const std::string& json, const std::string& folder) {
+  return failure([&] { Model::load(engine(), bytes_of(json), folder); });
+}
+
+std::string problem_of(const TfjsWriter& writer) {
+  const TemporaryFolder folder;
+  return failure([&] { Model::load_file(engine(), writer.write(folder)); });
+}
+
+// What the model of one weight gives back.
+std::vector<double> weight_values(const TfjsWriter& writer, ElementType type) {
+  const TemporaryFolder folder;
+  writer.write(folder);
+  const Graph graph = model::tfjs::import(bytes_of(writer.json()), folder.str());
+  for (const auto& [id, tensor] : graph.constants) {
+    if (graph.name_of(id) != "w") continue;
+    CHECK(tensor->type == type);
+    return tensor->numbers();
+  }
+  return {};
+}
+
+TfjsWriter with_weight(const std::string& dtype, const std::string& bytes, int64_t count,
+                       const std::string& quantization = "") {
+  TfjsWriter writer;
+  writer.weight("w", {count}, dtype, bytes, quantization);
+  return writer.node("Identity", "y", {"w"});
+}
+
+}  // namespace
+
+TEST_CASE("inputs and outputs without a signature are placeholders and what nobody uses") {
+  TfjsWriter writer = small_model();
+  writer.node("Shape", "shape", {"y"}).node("NoOp", "init", {"^y"});
+  const TemporaryFolder folder;
+  writer.write(folder);
+  const Graph graph = model::tfjs::import(bytes_of(writer.json()), folder.str());
+  CHECK(graph.producer == "dala tests");
+  REQUIRE(graph.inputs.size() == 1);
+  CHECK(graph.inputs[0].name == "x");
+  REQUIRE(graph.inputs[0].shape->size() == 2);
+  CHECK_FALSE((*graph.inputs[0].shape)[0].size.has_value());
+  CHECK((*graph.inputs[0].shape)[1].size == 3);
+  REQUIRE(graph.outputs.size() == 1);
+  CHECK(graph.outputs[0].name == "shape");
+  CHECK(graph.outputs[0].type == ElementType::i32);
+  CHECK_FALSE(graph.outputs[0].shape.has_value());
+}
+
+TEST_CASE("a signature names inputs and outputs, in its order") {
+  TfjsWriter writer;
+  // Nodes come in any order, and what no output needs may be of any kind.
+  writer.node("Sub", "difference", {"parts:1", "parts"})
+      .node("Unpack", "parts", {"sum"}, {whole("num", 2), whole("axis", 0)})
+      .node("AddV2", "sum", {"a", "b:0", "^difference"})
+      .node("Mystery", "unused", {"a"})
+      .placeholder("a", {2, 1}, "DT_INT32")
+      .placeholder("b", {2, 1}, "DT_INT32");
+  writer.signature(
+      "{\"inputs\":{\"second\":{\"name\":\"b:0\",\"dtype\":\"DT_INT32\"},"
+      "\"first\":{\"name\":\"a:0\"}},\"outputs\":{\"part:1\":{\"name\":\"parts:1\",\"dtype\":"
+      "\"DT_INT32\",\"tensorShape\":{\"dim\":[{\"size\":\"1\"}]}},"
+      "\"minus\":{\"name\":\"difference\",\"tensorShape\":{\"unknownRank\":true}}}}");
+  const TemporaryFolder folder;
+  const auto model = Model::load_file(engine(), writer.write(folder));
+  REQUIRE(model->inputs().size() == 2);
+  CHECK(model->inputs()[0].name == "second");
+  CHECK(model->inputs()[1].name == "first");
+  CHECK(model->inputs()[0].type == ElementType::i32);
+  REQUIRE(model->outputs().size() == 2);
+  CHECK(model->outputs()[0].name == "part:1");
+  CHECK((*model->outputs()[0].shape)[0].size == 1);
+  CHECK(model->outputs()[1].name == "minus");
+  CHECK_FALSE(model->outputs()[1].shape.has_value());
+  const auto outputs =
+      model->predict_now({buffer<int32_t>({1, 2}, {2, 1}), buffer<int32_t>({30, 40}, {2, 1})});
+  CHECK(read<int32_t>(outputs[0]) == std::vector<int32_t>{42});
+  CHECK(read<int32_t>(outputs[1]) == std::vector<int32_t>{11});
+}
+
+TEST_CASE("the signature of older files is among the metadata") {
+  std::string json = small_model().json();
+  json.insert(
+      1, "\"userDefinedMetadata\":{\"signature\":{\"outputs\":{\"double\":{\"name\":\"y:0\"}}}},");
+  const TemporaryFolder folder;
+  folder.write("weights.bin", small_model().bytes());
+  CHECK(model::tfjs::import(bytes_of(json), folder.str()).outputs[0].name == "double");
+}
+
+TEST_CASE("pictures of bytes stay bytes") {
+  TfjsWriter writer;
+  writer.placeholder("picture", {1, 1, 2, 3}, "DT_UINT8")
+      .node("Cast", "y", {"picture"}, {kind("SrcT", "DT_UINT8"), kind("DstT", "DT_FLOAT")});
+  const TemporaryFolder folder;
+  const auto model = Model::load_file(engine(), writer.write(folder));
+  const auto outputs =
+      model->predict_now({buffer<uint8_t>({0, 1, 2, 253, 254, 255}, {1, 1, 2, 3})});
+  CHECK(read<float>(outputs[0]) == std::vector<float>{0, 1, 2, 253, 254, 255});
+}
+
+TEST_CASE("weights of every kind") {
+  const auto halves = std::string("\x00\x3e\x00\xc0", 4);
+  CHECK(weight_values(with_weight("float32", std::string("\0\0\x80\x3f\0\0\0\xc0", 8), 2),
+                      ElementType::f32) == std::vector<double>{1, -2});
+  CHECK(weight_values(with_weight("int32", std::string("\5\0\0\0\xff\xff\xff\xff", 8), 2),
+                      ElementType::i32) == std::vector<double>{5, -1});
+  CHECK(weight_values(with_weight("uint8", "\x01\xff", 2), ElementType::u8) ==
+        std::vector<double>{1, 255});
+  CHECK(weight_values(with_weight("bool", std::string("\0\x02", 2), 2), ElementType::boolean) ==
+        std::vector<double>{0, 1});
+  CHECK(weight_values(with_weight("float16", halves, 2), ElementType::f32) ==
+        std::vector<double>{1.5, -2});
+  CHECK(weight_values(with_weight("float32", halves, 2, "{\"dtype\":\"float16\"}"),
+                      ElementType::f32) == std::vector<double>{1.5, -2});
+  CHECK(weight_values(with_weight("float32", std::string("\0\xff", 2), 2,
+                                  "{\"dtype\":\"uint8\",\"scale\":0.5,\"min\":-2}"),
+                      ElementType::f32) == std::vector<double>{-2, 125.5});
+  CHECK(weight_values(with_weight("float32", std::string("\1\0\0\1", 4), 2,
+                                  "{\"dtype\":\"uint16\",\"scale\":0.25,\"min\":1}"),
+                      ElementType::f32) == std::vector<double>{1.25, 65});
+  CHECK(weight_values(with_weight("int32", std::string("\0\3", 2), 2,
+                                  "{\"dtype\":\"uint8\",\"scale\":0.5,\"min\":-2}"),
+                      ElementType::i32) == std::vector<double>{-2, 0});
+}
+
+TEST_CASE("weights lie across files, in groups, and in folders below") {
+  TfjsWriter writer;
+  writer.weight<float>("w", {3}, {1.5F, 2.5F, 3.5F}).node("Identity", "y", {"w"});
+  const TemporaryFolder folder;
+  std::filesystem::create_directories(folder / "inner");
+  folder.write("group1-shard1of3", writer.bytes().substr(0, 5));
+  folder.write("inner/empty", "");
+  folder.write("inner/rest", writer.bytes().substr(5));
+  const std::string json = writer.json("\"group1-shard1of3\",\"inner/empty\",\"./inner/rest\"");
+  const auto model = Model::load(engine(), bytes_of(json), folder.str());
+  CHECK(read<float>(model->predict_now({})[0]) == std::vector<float>{1.5F, 2.5F, 3.5F});
+}
+
+TEST_CASE("what is wrong with weights is said") {
+  const TemporaryFolder folder;
+  const TfjsWriter writer = small_model();
+  CHECK(
+      problem_of(writer.json(), "") ==
+      "invalid_model: a TF.js model has its weights in other files, so it has to be loaded from a "
+      "path");
+  CHECK(problem_of(writer.json(), folder.str()) ==
+        "invalid_model: the weights \"weights.bin\" are not there; they belong in " + folder.str());
+  folder.write("weights.bin", "12345");
+  CHECK(problem_of(writer.json(), folder.str()) ==
+        "invalid_model: the model needs 4 bytes of weights, weights.bin has 5");
+  folder.write("weights.bin", "123");
+  CHECK(problem_of(writer.json("\"weights.bin\",\"weights.bin\",\"weights.bin\""), folder.str()) ==
+        "invalid_model: the model needs 4 bytes of weights, weights.bin, weights.bin, weights.bin "
+        "have 9");
+  CHECK(problem_of(writer.json("\".\""), folder.str()).find("are not there") != std::string::npos);
+
+  const std::string outside = folder.str() + "_outside";
+  std::ofstream(outside, std::ios::binary) << "1234";
+  const std::string name = std::filesystem::path(outside).filename().string();
+  std::filesystem::create_symlink(outside, folder / "link");
+  for (const std::string& path :
+       {"../" + name, outside, std::string("link"), "inner/../../" + name, std::string()}) {
+    CHECK(problem_of(writer.json("\"" + path + "\""), folder.str()) ==
+          "invalid_model: the weights \"" + path + "\" are not inside the model's folder");
+  }
+  std::filesystem::remove(outside);
+
+  CHECK(problem_of(with_weight("string", "abcd", 1)) ==
+        "unsupported_op: weight \"w\" is of the type \"string\", which is not supported");
+  CHECK(problem_of(with_weight("float32", "a", 1, "{\"dtype\":\"int4\"}")) ==
+        "invalid_model: weight \"w\" is quantized as \"int4\", which is not uint8, uint16 or "
+        "float16");
+  CHECK(problem_of(with_weight("float32", "a", 1, "{\"dtype\":\"uint8\",\"min\":0}")) ==
+        "invalid_model: weight \"w\"'s quantization has no \"scale\"");
+  CHECK(problem_of(with_weight("bool", "a", 1, "{\"dtype\":\"uint8\"}")) ==
+        "invalid_model: weight \"w\" is quantized, and neither of floats nor of integers");
+  TfjsWriter absurd;
+  absurd.weight("w", {int64_t{1} << 40, int64_t{1} << 40}, "float32", "abcd");
+  CHECK(problem_of(absurd.node("Identity", "y", {"w"})) ==
+        "invalid_model: weight \"w\": a shape of {1099511627776, 1099511627776} is beyond any "
+        "memory");
+  CHECK(problem_of(with_weight("float32", "abcd", -1)) ==
+        "invalid_model: weight \"w\": a shape has dimensions of 0 or more, got {-1}");
+  CHECK(problem_of(with_weight("float32", "abcd", int64_t{1} << 40)) ==
+        "invalid_model: the model needs 4398046511104 bytes of weights, weights.bin has 4");
+  TfjsWriter twice = with_weight("float32", "abcd", 1);
+  twice.weight("w", {1}, "float32", "abcd");
+  CHECK(problem_of(twice) == "invalid_model: two nodes are called \"w\"");
+}
+
+TEST_CASE("what is wrong with a graph is said") {
+  CHECK(problem_of("{}", "") ==
+        "invalid_model: there are no nodes in it: this is not a graph model of TF.js");
+  CHECK(problem_of("{\"modelTopology\":{\"node\":3}}", "") ==
+        "invalid_model: the list of nodes is not a list");
+  CHECK(problem_of("{\"modelTopology\":{\"node\":[{\"op\":\"Abs\"}]}}", "") ==
+        "invalid_model: a node has no name or no operator");
+  CHECK(problem_of("{\"modelTopology\":{\"node\":[]}}", "") ==
+        "invalid_model: the graph has no outputs");
+  CHECK(problem_of("{\"modelTopology\":{\"node\":[{\"name\":\"a\",\"op\":\"Range\"}]}}", "") ==
+        "invalid_model: there is no \"weightsManifest\" in it");
+  const std::string layers =
+      "unsupported: this is a layers model of TF.js; graph models are supported, which "
+      "tensorflowjs_converter makes with --output_format=tfjs_graph_model";
+  CHECK(problem_of("{\"format\":\"layers-model\",\"modelTopology\":{}}", "") == layers);
+  CHECK(problem_of("{\"modelTopology\":{\"model_config\":{}}}", "") == layers);
+
+  TfjsWriter cycle;
+  cycle.node("Abs", "a", {"b"}).node("Abs", "b", {"a"}).node("Abs", "c", {"b"});
+  CHECK(problem_of(cycle) == "invalid_model: Abs (a) needs \"b\", which needs it in turn");
+  TfjsWriter absent;
+  absent.node("Abs", "a", {"b"});
+  CHECK(problem_of(absent) == "invalid_model: Abs (a) needs \"b\", which is not there");
+  TfjsWriter second = small_model();
+  second.node("Abs", "a", {"y:1"});
+  CHECK(problem_of(second) == "invalid_model: Abs (a) needs output 1 of Mul (y), which has 1");
+  CHECK(problem_of(small_model().signature("{\"outputs\":{\"z\":{\"name\":\"zz:0\"}}}")) ==
+        "invalid_model: there is no node \"zz\"");
+  CHECK(problem_of(small_model().signature("{\"inputs\":{\"z\":{\"name\":\"y:0\"}}}")) ==
+        "invalid_model: the input \"z\" is no placeholder");
+  CHECK(problem_of(small_model().signature(
+            "{\"inputs\":{\"p\":{\"name\":\"x\"},\"q\":{\"name\":\"x\"}}}")) ==
+        "invalid_model: \"q\" is an input more than once");
+  CHECK(problem_of(small_model().node("Const", "lost", {}).node("Abs", "a", {"lost"})) ==
+        "invalid_model: there is no weight \"lost\"");
+  CHECK(problem_of(small_model().node("Conv2D", "c", {"x", "two"}, {word("padding", "ODD")})) ==
+        "invalid_model: Conv2D (c): attribute padding is \"ODD\"");
+  CHECK(problem_of(small_model().node("Unpack", "u", {"x"}, {whole("num", 1 << 30)})) ==
+        "invalid_model: Unpack (u): attribute num is 1073741824");
+  CHECK(problem_of(small_model().node("Mul", "m", {"x"})) ==
+        "invalid_model: Mul (m): input 1 is missing");
+}
+
+TEST_CASE("operators that are not supported are named, all at once") {
+  // A loop, which has no order.
+  TfjsWriter loop = small_model();
+  loop.node("Enter", "enter", {"y"})
+      .node("Merge", "merge", {"enter", "next"})
+      .node("NextIteration", "next", {"merge"})
+      .node("Exit", "exit", {"merge"});
+  CHECK(problem_of(loop) ==
+        "unsupported_op: the model uses operators that are not supported: tfjs.Enter (enter), "
+        "tfjs.Exit (exit), tfjs.Merge (merge); tfjs.NextIteration (next)");
+
+  TfjsWriter ways = small_model();
+  ways.node("Transpose", "t", {"y", "shape"})
+      .node("Shape", "shape", {"y"})
+      .node("Unpack", "u", {"t"}, {whole("num", 2)})
+      .node("MatMul", "m", {"u:1", "two"}, {words("fused_ops", {"Gelu"})});
+  CHECK(problem_of(ways) ==
+        "unsupported_op: the model uses operators that are not supported: tfjs.MatMul with a fused "
+        "Gelu (m); tfjs.Transpose with an order of axes that is not a constant (t)");
+}
+
+TEST_CASE("a damaged model.json does no harm") {
+  TfjsWriter writer = small_model();
+  writer.weight<int32_t>("shape", {2}, {-1, 1})
+      .node("Reshape", "r", {"y", "shape"})
+      .node("Unpack", "u", {"r"}, {whole("num", 1), whole("axis", 1)})
+      .node("Softmax", "s", {"u:0"});
+  writer.signature("{\"outputs\":{\"s\":{\"name\":\"s:0\"}}}");
+  const TemporaryFolder folder;
+  Model::load_file(engine(), writer.write(folder));
+  const std::string json = writer.json();
+  const auto outcome = [&](const std::string& text) {
+    const auto error = error_of([&] { Model::load(engine(), bytes_of(text), folder.str()); });
+    return error ? to_string(error->reason) : "";
+  };
+  for (size_t size = 0; size < json.size(); ++size) {
+    CAPTURE(size);
+    CHECK(std::string(outcome(json.substr(0, size))) == "invalid_model");
+  }
+  std::mt19937 random(7);
+  int models = 0;
+  for (int round = 0; round < (quick() ? 300 : 5000); ++round) {
+    std::string changed = json;
+    changed[random() % changed.size()] = static_cast<char>(random());
+    models += outcome(changed)[0] == '\0' ? 1 : 0;
+  }
+  CHECK(models > 0);
+}
+
+}  // namespace dala::test::tfjs
