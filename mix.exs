@@ -113,8 +113,9 @@ defmodule Dala.Gpu.MixProject do
   end
 
   def application do
-    # Windows go through wx, where there is one.
-    [extra_applications: [:logger, wx: :optional]]
+    # Windows go through wx, and models are fetched by inets and ssl, where they are.
+    optional = for app <- [:wx, :crypto, :inets, :public_key, :ssl], do: {app, :optional}
+    [extra_applications: [:logger | optional]]
   end
 
   defp elixirc_paths(:test), do: ["lib", "test/support"]

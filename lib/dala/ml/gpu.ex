@@ -64,7 +64,7 @@ defmodule Dala.ML.Gpu do
     if File.regular?(path) do
       {:ok, Path.basename(path, ".onnx"), {:path, Path.expand(path)}}
     else
-      {:error, Models.not_found("the file of the model", [Path.expand(path)])}
+      {:error, Models.not_found(Path.expand(path))}
     end
   end
 

@@ -29,6 +29,11 @@ defmodule Dala.Gpu.Compute.Error do
   | `:model_not_found` | no model file at any of the places looked at |
   | `:invalid_model` | a model file that is damaged or inconsistent |
   | `:unsupported_op` | a model that uses operators which are not there |
+  | `:download_failed` | a model's source cannot be reached, or the connection was lost |
+  | `:checksum_mismatch` | what was downloaded is not what was expected |
+  | `:invalid_archive` | an archive that is damaged, or that would write where it should not |
+  | `:storage_error` | a file or folder of models cannot be written: no room, no permission |
+  | `:licence` | a licence that has to be accepted first |
 
   ## Example
 
@@ -59,6 +64,11 @@ defmodule Dala.Gpu.Compute.Error do
           | :model_not_found
           | :invalid_model
           | :unsupported_op
+          | :download_failed
+          | :checksum_mismatch
+          | :invalid_archive
+          | :storage_error
+          | :licence
 
   @type t :: %__MODULE__{reason: reason(), message: String.t(), details: map()}
 

