@@ -29,6 +29,14 @@ defmodule Dala.ML do
 
   Of a model with several outputs, a task reads the ones that have the shapes it knows. Where that
   does not settle it, the error lists them, and `output:` names one.
+
+  ## Models with a name
+
+  A model that was loaded by its name needs no options: its size, normalisation, labels and
+  thresholds are known, see `Dala.ML.Models.Contract`. Options overrule them.
+
+      {:ok, model} = Dala.ML.Gpu.load_model(:blazeface)
+      {:ok, faces} = Dala.ML.faces(model, image)
   """
 
   alias Dala.Gpu.Compute.{Buffer, Error, NxBridge}
@@ -150,7 +158,7 @@ defmodule Dala.ML do
   @spec classify(Gpu.Model.t(), picture() | [picture()], keyword()) ::
           {:ok, [Classification.class()] | [[Classification.class()]]} | {:error, Error.t()}
   def classify(model, picture, opts \\ []) do
-    task(model, picture, opts, [], fn outputs, _geometry, own, _input ->
+    task(:classify, model, picture, opts, [], fn outputs, _geometry, own, _input ->
       Classification.top_k(outputs, own)
     end)
   end
@@ -173,7 +181,7 @@ defmodule Dala.ML do
   def detect(model, picture, opts \\ []) do
     defaults = [fit: :letterbox, normalize: :unit]
 
-    task(model, picture, opts, defaults, fn outputs, geometry, own, _input ->
+    task(:detect, model, picture, opts, defaults, fn outputs, geometry, own, _input ->
       Detection.decode(outputs, geometry, own)
     end)
   end
@@ -196,7 +204,7 @@ defmodule Dala.ML do
   def faces(model, picture, opts \\ []) do
     defaults = [fit: :letterbox, border: 0, normalize: :signed_unit]
 
-    task(model, picture, opts, defaults, fn outputs, geometry, own, _input ->
+    task(:faces, model, picture, opts, defaults, fn outputs, geometry, own, _input ->
       Faces.decode(outputs, geometry, own)
     end)
   end
@@ -220,7 +228,7 @@ defmodule Dala.ML do
   def pose(model, picture, opts \\ []) do
     defaults = [fit: :letterbox, border: 0, normalize: :signed_unit]
 
-    task(model, picture, opts, defaults, fn outputs, geometry, own, _input ->
+    task(:pose, model, picture, opts, defaults, fn outputs, geometry, own, _input ->
       Pose.decode(outputs, geometry, own)
     end)
   end
@@ -241,17 +249,25 @@ defmodule Dala.ML do
   @spec segment(Gpu.Model.t(), picture() | [picture()], keyword()) ::
           {:ok, Segmentation.t() | [Segmentation.t()]} | {:error, Error.t()}
   def segment(model, picture, opts \\ []) do
-    task(model, picture, opts, [], fn outputs, geometry, own, input ->
+    task(:segment, model, picture, opts, [], fn outputs, geometry, own, input ->
       Segmentation.decode(outputs, geometry, Keyword.take(input, [:layout]) ++ own)
     end)
   end
 
-  defp task(_model, [], _opts, _defaults, _decode), do: {:ok, []}
+  defp task(_task, _model, [], _opts, _defaults, _decode), do: {:ok, []}
 
   # Errors of the device come back; arguments that are wrong raise, as everywhere.
-  defp task(model, pictures, opts, defaults, decode) when is_list(pictures) do
+  defp task(task, model, pictures, opts, defaults, decode) when is_list(pictures) do
     {input, own} = Keyword.split(opts, @input_keys -- [:as])
-    input = defaults |> Keyword.merge(expected(model)) |> Keyword.merge(input)
+    {known, meaning} = contract(model, task)
+
+    input =
+      defaults
+      |> Keyword.merge(known)
+      |> Keyword.merge(expected(model))
+      |> Keyword.merge(input)
+
+    own = Keyword.merge(meaning, own)
     geometries = geometry(pictures, input)
 
     with {:ok, outputs} <- Batch.run(model, pictures, &preprocess(&1, input)) do
@@ -261,9 +277,17 @@ defmodule Dala.ML do
     error in Error -> {:error, error}
   end
 
-  defp task(model, picture, opts, defaults, decode) do
-    with {:ok, [result]} <- task(model, [picture], opts, defaults, decode), do: {:ok, result}
+  defp task(task, model, picture, opts, defaults, decode) do
+    with {:ok, [result]} <- task(task, model, [picture], opts, defaults, decode),
+         do: {:ok, result}
   end
+
+  # What is known of a model that was loaded by its name: about its input, and about its output.
+  defp contract(%Gpu.Model{contract: %{task: task} = contract}, task),
+    do: {contract.input, contract.output}
+
+  defp contract(%Gpu.Model{contract: %{input: input}}, _other_task), do: {input, []}
+  defp contract(%Gpu.Model{}, _task), do: {[], []}
 
   # What the type of a model's input says about size, layout and range.
   defp expected(%Gpu.Model{inputs: [%{shape: shape, dtype: dtype} | _]}) do

@@ -20,6 +20,7 @@ defmodule Dala.ML.Gpu do
 
   alias Dala.Gpu.Compute.{Buffer, Error, Native, NxBridge, Runtime}
   alias Dala.ML.Gpu.{Model, Models, Prediction}
+  alias Dala.ML.Models.Contract
 
   @type source :: atom() | Path.t() | {:binary, binary()}
   @type tensor :: Buffer.t() | Nx.Tensor.t()
@@ -53,9 +54,14 @@ defmodule Dala.ML.Gpu do
          :ok <- Runtime.ensure(),
          {:ok, ref, inputs, outputs} <-
            Runtime.answer(&Native.model_load(native_source, &1)) do
-      {:ok, Model.new(ref, name, inputs, outputs)}
+      model = Model.new(ref, name, inputs, outputs)
+      {:ok, source |> contract(native_source) |> Contract.bind(model)}
     end
   end
+
+  # A file that is loaded by its path may be anything.
+  defp contract(name, {:path, path}) when is_atom(name), do: Contract.find(name, path)
+  defp contract(_source, _native_source), do: nil
 
   defp locate({:binary, bytes}, _folder) when is_binary(bytes),
     do: {:ok, "model", {:binary, bytes}}

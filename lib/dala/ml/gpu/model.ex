@@ -12,13 +12,16 @@ defmodule Dala.ML.Gpu.Model do
       `:f32`, `:bool` as `:u8`, `:i8` and `:i16` as `:s32`, `:u16` as `:u32`, and `:u64` in the
       bits of `:s64`
 
+  `:contract` says how a model that was loaded by its name is used, see `Dala.ML.Models.Contract`;
+  it is `nil` for any other.
+
   A model inspects as its inputs and outputs:
 
       #Dala.ML.Gpu.Model<double: x f32[batch][3] -> y f32[batch][3]>
   """
 
   @enforce_keys [:ref, :name, :inputs, :outputs]
-  defstruct [:ref, :name, :inputs, :outputs]
+  defstruct [:ref, :name, :inputs, :outputs, :contract]
 
   @type dimension :: non_neg_integer() | String.t() | nil
   @type port_info :: %{
@@ -31,7 +34,8 @@ defmodule Dala.ML.Gpu.Model do
           ref: reference(),
           name: String.t(),
           inputs: [port_info()],
-          outputs: [port_info()]
+          outputs: [port_info()],
+          contract: Dala.ML.Models.Contract.t() | nil
         }
 
   @doc false
