@@ -114,8 +114,9 @@ defmodule Dala.GuidesTest do
     assert {:ok, %{width: 640, height: 480}} = Dala.Media.Image.read(path)
   end
 
-  test "the example on models" do
+  test "the examples on models" do
     Code.eval_string(Enum.join(code("guides/onnx.md"), "\n"))
+    Code.eval_string(Enum.join(code("guides/tfjs.md"), "\n"))
   end
 
   test "the examples on pictures and models" do

@@ -150,6 +150,44 @@ defmodule Dala.ML.GpuTest do
     assert_raise ArgumentError, ~r/expected the name of a model/, fn -> Gpu.load_model(:gpt) end
   end
 
+  test "TF.js models by the path of model.json and by its folder" do
+    folder = scratch_dir("tripled")
+
+    node = fn name, op, inputs, attr ->
+      ~s({"name":"#{name}","op":"#{op}","input":#{inspect(inputs)},"attr":{#{attr}}})
+    end
+
+    x = ~s("dtype":{"type":"DT_FLOAT"},"shape":{"shape":{"dim":[{"size":"-1"},{"size":"2"}]}})
+
+    json = """
+    {"modelTopology":{"node":[#{node.("x", "Placeholder", [], x)},
+      #{node.("three", "Const", [], "")}, #{node.("y", "Mul", ["x", "three"], "")}]},
+     "weightsManifest":[{"paths":["group1-shard1of1"],
+       "weights":[{"name":"three","shape":[],"dtype":"float32"}]}]}
+    """
+
+    path = Path.join(folder, "model.json")
+    File.write!(path, json)
+
+    assert_error(Gpu.load_model(path), :invalid_model, [
+      ~s("group1-shard1of1" are not there),
+      folder
+    ])
+
+    File.write!(Path.join(folder, "group1-shard1of1"), <<3.0::float-32-native>>)
+
+    for source <- [path, folder] do
+      assert {:ok, model} = Gpu.load_model(source)
+      assert model.name == Path.basename(folder)
+      assert [%{name: "x", shape: {nil, 2}, dtype: :f32}] = model.inputs
+      assert {:ok, output} = Gpu.predict(model, Compute.buffer([1, 2, 3, 4], {2, 2}))
+      assert Compute.read_list(output) == [3.0, 6.0, 9.0, 12.0]
+    end
+
+    assert_error(Gpu.load_model({:binary, json}), :invalid_model, "has to be loaded from a path")
+    assert {:ok, %{name: "double"}} = Gpu.load_model("examples/double.json")
+  end
+
   test "models by name are found in the folder" do
     folder = scratch_dir("models")
 

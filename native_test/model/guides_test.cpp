@@ -1,0 +1,56 @@
+// The tables of operators in the guides are those of the operators there are. With
+// DALA_UPDATE_GUIDES=1 they are written anew.
+#include <doctest/doctest.h>
+
+#include <cstdlib>
+#include <fstream>
+#include <iterator>
+
+#include "kernels/descriptor.hpp"
+#include "model/tfjs/table.hpp"
+
+namespace dala::test {
+namespace {
+
+const std::string kTableStarts =
+    "<!-- The table is checked, and with DALA_UPDATE_GUIDES=1 renewed, by the native tests. -->\n";
+
+void check_guide(const std::string& name, const std::string& table) {
+  const std::string path = std::string(DALA_GUIDES) + "/" + name;
+  std::ifstream file(path, std::ios::binary);
+  const std::string guide{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+  const size_t start = guide.find(kTableStarts);
+  REQUIRE(start != std::string::npos);
+  const std::string renewed = guide.substr(0, start) + kTableStarts + table;
+  const char* update = std::getenv("DALA_UPDATE_GUIDES");
+  if (update != nullptr && std::string(update) == "1") {
+    std::ofstream(path, std::ios::binary) << renewed;
+  } else {
+    CHECK(guide == renewed);
+  }
+}
+
+std::string row(const std::string& family, const model::tfjs::Operators& operators) {
+  std::vector<std::string> names;
+  for (const model::tfjs::Operator& each : operators) names.push_back(each.name);
+  return "| " + family + " | " + join(names, ", ") + " |\n";
+}
+
+}  // namespace
+
+TEST_CASE("the guide lists the operators of TF.js") {
+  namespace tfjs = model::tfjs;
+  const std::string table =
+      "| | |\n|---|---|\n" + row("Element by element", tfjs::arithmetic_operators()) +
+      row("Pictures", tfjs::plane_operators()) + row("Matrices", tfjs::matrix_operators()) +
+      row("Rearranging", tfjs::movement_operators()) +
+      row("Looking up, and tensors from shapes", tfjs::indexing_operators()) +
+      row("Reducing, and along one axis", tfjs::reduction_operators());
+  for (const std::string& name : tfjs::operator_names()) {
+    CAPTURE(name);
+    CHECK(table.find(" " + name) != std::string::npos);
+  }
+  check_guide("tfjs.md", table);
+}
+
+}  // namespace dala::test
