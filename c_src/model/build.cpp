@@ -12,9 +12,10 @@ namespace dala::model {
 namespace {
 
 constexpr int64_t kLargestOnHost = int64_t{1}
-                                   << 22;  // elements of a result worked out while planning
-constexpr double kMostOnHost = 1 << 26;    // elements looked at for it
-constexpr double kWorthAGroup = 8192;      // elements looked at that outweigh a work-group
+                                   << 22;   // elements of a result worked out while planning
+constexpr double kMostOnHost = 1 << 26;     // elements looked at for it
+constexpr double kMostForShapes = 1 << 16;  // the same where only shapes are asked for
+constexpr double kWorthAGroup = 8192;       // elements looked at that outweigh a work-group
 
 Defines math_defines(ElementType type, bool fp64) {
   const bool floats = is_float(type);
@@ -64,7 +65,7 @@ Tensor Build::fresh(ElementType type, Shape shape) {
   tensor.place = std::make_shared<Place>();
   tensor.place->bytes = tensor.bytes();
   // Nothing ever writes to an empty one, so nothing later would give it memory.
-  if (tensor.place->bytes == 0) allocate(engine_.runtime(), *tensor.place);
+  if (tensor.place->bytes == 0 && !only_shapes()) allocate(engine_.runtime(), *tensor.place);
   return tensor;
 }
 
@@ -73,8 +74,9 @@ Tensor Build::result(const std::vector<Tensor>& inputs, ElementType type, const 
   const bool known = std::all_of(inputs.begin(), inputs.end(),
                                  [](const Tensor& input) { return input.known != nullptr; });
   const TensorType checked = checked_type(storage_of(type), shape);
-  const bool little = checked.count() <= kLargestOnHost &&
-                      static_cast<double>(checked.count()) * weight <= kMostOnHost;
+  const bool little =
+      checked.count() <= kLargestOnHost && static_cast<double>(checked.count()) * weight <=
+                                               (only_shapes() ? kMostForShapes : kMostOnHost);
   if (!known || !little) return fresh(type, shape);
   Tensor tensor;
   tensor.type = type;
@@ -103,7 +105,7 @@ Tensor Build::reshaped(const Tensor& tensor, const Shape& shape) {
 
 const HostTensor& Build::values(const Tensor& tensor) {
   if (tensor.known != nullptr) return *tensor.known;
-  if (!eager_) throw NeedsValues{};
+  if (mode_ != Mode::eager) throw NeedsValues{};
   const PlacePtr place = place_of(tensor);
   flush();
   auto values = std::make_shared<HostTensor>(tensor.type, tensor.shape);
@@ -123,6 +125,7 @@ Tensor Build::kernel(const std::string& name, const std::vector<Tensor>& inputs,
   std::vector<TensorType> types;
   for (const Tensor& input : inputs) types.push_back(input.storage());
   const Call call = validate(*descriptor, std::move(types), output.storage(), params);
+  if (only_shapes()) return output;
   Launch launch = descriptor->plan(call, engine_.planner());
   launch.name = name;
   add_stage(std::move(launch), inputs, output);
@@ -175,6 +178,7 @@ Tensor Build::packed(const Tensor& weights, int64_t groups) {
   Shape plane = weights.shape;
   if (plane.size() == 3) plane.insert(plane.begin() + 2, 1);
   const TensorType type{storage_of(weights.type), packed_weights_shape(plane, groups)};
+  if (only_shapes()) return fresh(weights.type, type.shape);
   const auto key = std::make_pair(HostTensorPtr(weights.known), groups);
   const auto found = shared_.packed.find(key);
   BufferPtr buffer = found == shared_.packed.end() ? nullptr : found->second;
@@ -290,6 +294,7 @@ void Build::run_spread(const Family& family, const std::string& entry,
     run_on_host(family, entry, given);
     return;
   }
+  if (only_shapes()) return;
   KernelStep step{program_of(family), entry, {}, spread.range};
   Launch launch;
   launch.name = entry;
@@ -305,7 +310,7 @@ void Build::run_spread(const Family& family, const std::string& entry,
 }
 
 void Build::add_stage(Launch launch, const std::vector<Tensor>& inputs, const Tensor& output) {
-  if (launch.steps.empty()) return;
+  if (launch.steps.empty() || only_shapes()) return;
   PlannedStage stage;
   for (const Tensor& input : inputs) {
     launch.bytes += static_cast<double>(input.bytes());

@@ -30,9 +30,13 @@ struct SharedConstants {
 
 class Build {
  public:
-  // `eager`: values that are asked for are computed and read back, so the plan is good for once.
-  Build(Engine& engine, SharedConstants& shared, bool eager)
-      : engine_(engine), shared_(shared), eager_(eager) {}
+  enum class Mode {
+    plan,
+    eager,  // values that are asked for are computed and read back, so the plan is good for once
+    shapes  // nothing is planned: the device is not touched, and only shapes come out
+  };
+  Build(Engine& engine, SharedConstants& shared, Mode mode)
+      : engine_(engine), shared_(shared), mode_(mode) {}
 
   Engine& engine() { return engine_; }
   std::vector<PlannedStage>& stages() { return stages_; }
@@ -96,12 +100,13 @@ class Build {
                   double weight);
   std::shared_ptr<Program> program_of(const Family& family);
   void add_stage(Launch launch, const std::vector<Tensor>& inputs, const Tensor& output);
+  bool only_shapes() const { return mode_ == Mode::shapes; }
 
   Engine& engine_;
   SharedConstants& shared_;
   Uploads own_;
   std::vector<CommandId> packing_;
-  const bool eager_;
+  const Mode mode_;
   std::string layer_;
   std::vector<PlannedStage> stages_;
   std::vector<HostTensorPtr> read_back_;

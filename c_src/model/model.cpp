@@ -10,6 +10,7 @@
 #include "model/ops/table.hpp"
 #include "model/optimize.hpp"
 #include "model/tfjs/import.hpp"
+#include "model/symbolic.hpp"
 #include "model/views.hpp"
 
 namespace dala::model {
@@ -90,6 +91,7 @@ std::shared_ptr<Model> Model::from_graph(Engine& engine, Graph graph) {
     check_operators(graph);
     model.reset(new Model(engine, optimized(std::move(graph))));
     if (const auto shapes = model->fixed_shapes()) model->plan_for(*shapes);
+    model->complete_outputs();
   } catch (const Error& problem) {
     rethrow_as_invalid(problem);
   }
@@ -132,6 +134,34 @@ std::optional<std::vector<Shape>> Model::fixed_shapes() const {
     shapes.push_back(std::move(shape));
   }
   return shapes;
+}
+
+// Works out the dimensions of outputs that the file leaves open.
+void Model::complete_outputs() {
+  const auto fixed = [](const Port& port) {
+    return port.shape && std::all_of(port.shape->begin(), port.shape->end(),
+                                     [](const Dimension& each) { return each.size.has_value(); });
+  };
+  if (std::all_of(graph_.outputs.begin(), graph_.outputs.end(), fixed)) return;
+  const Trial trial =
+      [this](const std::vector<Shape>& shapes) -> std::optional<std::vector<Shape>> {
+    try {
+      Build build(engine_, constants_, Build::Mode::shapes);
+      std::vector<Shape> outputs;
+      for (const Tensor& output : walk(build, planned_inputs(shapes))) {
+        outputs.push_back(output.shape);
+      }
+      return outputs;
+    } catch (const Error&) {
+      return std::nullopt;
+    }
+  };
+  try {
+    const auto found = symbolic_outputs(graph_.inputs, trial);
+    if (found) model::complete_outputs(graph_.outputs, *found);
+  } catch (const NeedsValues&) {
+    // They depend on values.
+  }
 }
 
 // The shapes of inputs that fit the model.
@@ -244,7 +274,8 @@ std::vector<Tensor> Model::walk(Build& build, const std::vector<Tensor>& inputs)
   return outputs;
 }
 
-std::shared_ptr<Plan> Model::make_plan(const std::vector<Shape>& shapes) {
+// The inputs of a plan, whose memory every run brings along.
+std::vector<Tensor> Model::planned_inputs(const std::vector<Shape>& shapes) const {
   std::vector<Tensor> inputs;
   for (size_t i = 0; i < shapes.size(); ++i) {
     Tensor input;
@@ -255,8 +286,12 @@ std::shared_ptr<Plan> Model::make_plan(const std::vector<Shape>& shapes) {
     input.place->input = static_cast<int>(i);
     inputs.push_back(std::move(input));
   }
-  Build build(engine_, constants_, false);
-  std::vector<Tensor> outputs = walk(build, inputs);
+  return inputs;
+}
+
+std::shared_ptr<Plan> Model::make_plan(const std::vector<Shape>& shapes) {
+  Build build(engine_, constants_, Build::Mode::plan);
+  std::vector<Tensor> outputs = walk(build, planned_inputs(shapes));
   build.finish();
   return std::make_shared<Plan>(engine_.runtime(), std::move(build.stages()), std::move(outputs));
 }
@@ -300,7 +335,7 @@ std::vector<BufferPtr> Model::run_eagerly(const std::vector<BufferPtr>& buffers)
     input.place->buffer = buffers[i];
     inputs.push_back(std::move(input));
   }
-  Build build(engine_, constants_, true);
+  Build build(engine_, constants_, Build::Mode::eager);
   const std::vector<Tensor> tensors = walk(build, inputs);
   build.flush();
   std::vector<BufferPtr> outputs;

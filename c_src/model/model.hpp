@@ -27,6 +27,7 @@ class Model {
   static std::shared_ptr<Model> from_graph(Engine& engine, Graph graph);
 
   const std::vector<Port>& inputs() const { return graph_.inputs; }
+  // Dimensions that follow from those of the inputs are formulas of these, such as "height/8".
   const std::vector<Port>& outputs() const { return graph_.outputs; }
 
   struct Info {
@@ -69,6 +70,8 @@ class Model {
 
   std::vector<Shape> shapes_of(const std::vector<BufferPtr>& inputs) const;
   std::vector<Tensor> walk(Build& build, const std::vector<Tensor>& inputs) const;
+  std::vector<Tensor> planned_inputs(const std::vector<Shape>& shapes) const;
+  void complete_outputs();
   std::shared_ptr<Plan> plan_for(const std::vector<Shape>& shapes);
   std::shared_ptr<Plan> make_plan(const std::vector<Shape>& shapes);
   std::vector<BufferPtr> run_eagerly(const std::vector<BufferPtr>& inputs);

@@ -73,6 +73,27 @@ defmodule Dala.ML.GpuTest do
     assert [%{name: "y", shape: {"batch", 3}, dtype: :f32, type: :f32}] = info.outputs
   end
 
+  test "outputs in terms of the inputs' dimensions, whatever the file calls them" do
+    bytes =
+      OnnxFile.model(
+        [
+          {"MaxPool", ["x"], ["half"], kernel_shape: [3, 3], strides: [2, 2], pads: [1, 1, 1, 1]},
+          {"Flatten", ["x"], ["flat"]}
+        ],
+        [{"x", :f32, ["batch", 3, "height", "width"]}],
+        [{"half", :f32, ["d0", "d1", "d2", "d3"]}, {"flat", :f32, ["d4", "d5"]}]
+      )
+
+    model = load!(bytes)
+
+    assert [half, flat] = Gpu.model_info(model).outputs
+    assert half.shape == {"batch", 3, "ceil(height/2)", "ceil(width/2)"}
+    assert flat.shape == {"batch", "3*height*width"}
+
+    assert inspect(model) =~
+             "-> half f32[batch][3][ceil(height/2)][ceil(width/2)], flat f32[batch][3*height*width]>"
+  end
+
   test "profile: true gives the time of each layer" do
     model = load!(two_by_two())
     a = Compute.buffer([5, 7], {2})

@@ -6,7 +6,9 @@ defmodule Dala.ML.Gpu.Model do
 
     * `:name` - as the file has it
     * `:shape` - a tuple of dimensions; one that is free has its name (a string) in its place, or
-      `nil` when it has none. `nil` instead of a tuple: any shape will do
+      `nil` when it has none. `nil` instead of a tuple: any shape will do. Dimensions of outputs
+      that follow from those of the inputs are formulas of their names, such as `"2*height"`,
+      `"width/8"` or `"ceil(width/16)"`, whatever the file calls them
     * `:dtype` - the element type of its buffers
     * `:type` - the element type in the file, where that is wider: `:f16` and `:bf16` are held as
       `:f32`, `:bool` as `:u8`, `:i8` and `:i16` as `:s32`, `:u16` as `:u32`, and `:u64` in the

@@ -1,0 +1,292 @@
+#include "model/symbolic.hpp"
+
+#include <algorithm>
+#include <map>
+#include <numeric>
+#include <string>
+#include <utility>
+
+#include "runtime/error.hpp"
+
+namespace dala::model {
+namespace {
+
+// A dimension that inputs leave open. Those without a name are one each, and no formula can have
+// them.
+struct Symbol {
+  std::string name;
+  bool leads = false;  // the first dimension of some input: usually the number of pictures
+};
+
+// For every dimension of every input its symbol, or -1 for a fixed one.
+struct Symbols {
+  std::vector<Symbol> all;
+  std::vector<std::vector<int>> places;
+};
+
+Symbols symbols_of(const std::vector<Port>& inputs) {
+  Symbols symbols;
+  std::map<std::string, int> named;
+  for (const Port& port : inputs) {
+    std::vector<int>& places = symbols.places.emplace_back();
+    for (const Dimension& dimension : *port.shape) {
+      if (dimension.size) {
+        places.push_back(-1);
+        continue;
+      }
+      auto next = static_cast<int>(symbols.all.size());
+      if (!dimension.name.empty()) next = named.emplace(dimension.name, next).first->second;
+      if (next == static_cast<int>(symbols.all.size())) symbols.all.push_back({dimension.name});
+      if (places.empty()) symbols.all[static_cast<size_t>(next)].leads = true;
+      places.push_back(next);
+    }
+  }
+  return symbols;
+}
+
+using Sizes = std::vector<int64_t>;  // of the symbols
+
+// A trial that succeeded.
+struct Sample {
+  Sizes sizes;
+  std::vector<Shape> outputs;
+};
+
+class Sampler {
+ public:
+  Sampler(const std::vector<Port>& inputs, const Trial& trial)
+      : inputs_(inputs), trial_(trial), symbols_(symbols_of(inputs)) {}
+
+  const std::vector<Symbol>& symbols() const { return symbols_.all; }
+
+  // Starts where the graph can be, then changes one symbol after the other, then all at once.
+  std::vector<Sample> samples() {
+    std::vector<Sample> found;
+    const std::optional<Sample> first = start();
+    if (!first) return found;
+    found.push_back(*first);
+    Sizes other = first->sizes;
+    for (size_t i = 0; i < other.size(); ++i) {
+      const int64_t base = first->sizes[i];
+      for (int64_t size : {2 * base, 3 * base, base + 1, base + 5}) {
+        Sizes changed = first->sizes;
+        changed[i] = size;
+        if (!add(found, changed)) continue;
+        if (other[i] == base) other[i] = size;
+      }
+    }
+    if (symbols_.all.size() > 1) add(found, other);
+    return found;
+  }
+
+ private:
+  // Networks halve their planes several times, which multiples of 64 suit; texts have a most
+  // length; and some graphs take one picture only.
+  std::optional<Sample> start() {
+    for (int64_t rest : {64, 128, 256, 512, 32, 224, 16, 8, 4, 2, 1}) {
+      for (int64_t leading : {2, 1}) {
+        Sizes sizes;
+        for (const Symbol& symbol : symbols_.all) sizes.push_back(symbol.leads ? leading : rest);
+        if (auto sample = tried(sizes)) return sample;
+        if (symbols_.all.empty()) return std::nullopt;
+      }
+    }
+    return std::nullopt;
+  }
+
+  bool add(std::vector<Sample>& samples, const Sizes& sizes) {
+    std::optional<Sample> sample = tried(sizes);
+    if (!sample) return false;
+    samples.push_back(*std::move(sample));
+    return true;
+  }
+
+  std::optional<Sample> tried(const Sizes& sizes) {
+    std::vector<Shape> shapes;
+    for (size_t i = 0; i < inputs_.size(); ++i) {
+      Shape& shape = shapes.emplace_back();
+      for (size_t d = 0; d < symbols_.places[i].size(); ++d) {
+        const int symbol = symbols_.places[i][d];
+        shape.push_back(symbol < 0 ? *(*inputs_[i].shape)[d].size
+                                   : sizes[static_cast<size_t>(symbol)]);
+      }
+    }
+    auto outputs = trial_(shapes);
+    if (!outputs) return std::nullopt;
+    return Sample{sizes, *std::move(outputs)};
+  }
+
+  const std::vector<Port>& inputs_;
+  const Trial& trial_;
+  Symbols symbols_;
+};
+
+// What one dimension of an output was in a sample.
+struct Point {
+  Sizes sizes;
+  int64_t value = 0;
+};
+
+// factor * round(product / divisor) + offset, where the product is that of some symbols.
+struct Formula {
+  enum class Rounding { none, up, down };
+  std::vector<size_t> symbols;
+  int64_t factor = 1;
+  int64_t divisor = 1;
+  int64_t offset = 0;
+  Rounding rounding = Rounding::none;
+
+  int64_t product(const Sizes& sizes) const {
+    int64_t result = 1;
+    for (size_t symbol : symbols) result *= sizes[symbol];
+    return result;
+  }
+
+  bool fits(const std::vector<Point>& points) const {
+    return std::all_of(points.begin(), points.end(), [this](const Point& point) {
+      const int64_t whole = product(point.sizes);
+      switch (rounding) {
+        case Rounding::none:
+          return factor * whole == (point.value - offset) * divisor;
+        case Rounding::up:
+          return factor * ((whole + divisor - 1) / divisor) + offset == point.value;
+        case Rounding::down:
+          return factor * (whole / divisor) + offset == point.value;
+      }
+      return false;
+    });
+  }
+
+  std::string str(const std::vector<Symbol>& names) const {
+    std::string result;
+    for (size_t symbol : symbols) result += (result.empty() ? "" : "*") + names[symbol].name;
+    if (divisor != 1 && rounding != Rounding::none) {
+      result = text(rounding == Rounding::up ? "ceil(" : "floor(", result, "/", divisor, ")");
+    }
+    if (factor != 1) result = text(factor, "*", result);
+    if (divisor != 1 && rounding == Rounding::none) result += text("/", divisor);
+    if (offset != 0) result += text(offset > 0 ? "+" : "-", std::abs(offset));
+    return result;
+  }
+};
+
+// The straight line through two of the points, if they are on one with whole numbers.
+std::optional<Formula> line_through(Formula formula, const Point& a, const Point& b) {
+  const int64_t run = formula.product(b.sizes) - formula.product(a.sizes);
+  const int64_t rise = b.value - a.value;
+  if (run == 0 || rise == 0 || (rise < 0) != (run < 0)) return std::nullopt;
+  const int64_t common = std::gcd(run, rise);
+  formula.factor = std::abs(rise / common);
+  formula.divisor = std::abs(run / common);
+  const int64_t share = formula.factor * formula.product(a.sizes);
+  if (share % formula.divisor != 0) return std::nullopt;
+  formula.offset = a.value - share / formula.divisor;
+  return formula;
+}
+
+// The same slope with the quotient rounded, by the smallest divisor that fits.
+std::optional<Formula> rounded(const Formula& line, const std::vector<Point>& points) {
+  constexpr int64_t kMostTimes = 32;
+  for (int64_t times = 1; times <= kMostTimes; ++times) {
+    Formula formula = line;
+    formula.factor *= times;
+    formula.divisor *= times;
+    for (const auto rounding : {Formula::Rounding::up, Formula::Rounding::down}) {
+      formula.rounding = rounding;
+      if (formula.fits(points)) return formula;
+    }
+  }
+  return std::nullopt;
+}
+
+// The formula of these symbols. Two points make a line of anything, so it takes a third, or a line
+// that starts at zero.
+std::optional<Formula> fitted(const std::vector<size_t>& symbols,
+                              const std::vector<Point>& points) {
+  Formula formula;
+  formula.symbols = symbols;
+  const auto& first = points.front();
+  const auto second = std::find_if(points.begin(), points.end(), [&](const Point& point) {
+    return formula.product(point.sizes) != formula.product(first.sizes);
+  });
+  if (second == points.end()) return std::nullopt;
+  const std::optional<Formula> line = line_through(formula, first, *second);
+  if (!line) return std::nullopt;
+  const bool third = std::any_of(points.begin(), points.end(), [&](const Point& point) {
+    const int64_t product = formula.product(point.sizes);
+    return product != formula.product(first.sizes) && product != formula.product(second->sizes);
+  });
+  if (!third && line->offset != 0) return std::nullopt;
+  if (line->fits(points)) return line;
+  return line->divisor > 1 ? rounded(*line, points) : std::nullopt;
+}
+
+Dimension dimension_of(const std::vector<Point>& points, const std::vector<Symbol>& symbols) {
+  const bool same = std::all_of(points.begin(), points.end(), [&](const Point& point) {
+    return point.value == points.front().value;
+  });
+  if (same) return {points.front().value, ""};
+
+  constexpr size_t kMostSymbols = 6;  // whose products are looked at
+  const size_t count = std::min(symbols.size(), kMostSymbols);
+  std::vector<std::vector<size_t>> subsets;
+  for (size_t mask = 1; mask < (size_t{1} << count); ++mask) {
+    std::vector<size_t>& subset = subsets.emplace_back();
+    for (size_t i = 0; i < count; ++i) {
+      if ((mask >> i & 1) != 0) subset.push_back(i);
+    }
+  }
+  std::stable_sort(subsets.begin(), subsets.end(),
+                   [](const auto& a, const auto& b) { return a.size() < b.size(); });
+  for (const std::vector<size_t>& subset : subsets) {
+    const bool named = std::none_of(subset.begin(), subset.end(),
+                                    [&](size_t i) { return symbols[i].name.empty(); });
+    if (!named) continue;
+    if (const auto formula = fitted(subset, points)) return {std::nullopt, formula->str(symbols)};
+  }
+  return {};
+}
+
+}  // namespace
+
+std::optional<std::vector<std::vector<Dimension>>> symbolic_outputs(const std::vector<Port>& inputs,
+                                                                    const Trial& trial) {
+  const bool ranked =
+      std::all_of(inputs.begin(), inputs.end(), [](const Port& port) { return !!port.shape; });
+  if (!ranked) return std::nullopt;
+  Sampler sampler(inputs, trial);
+  const std::vector<Sample> samples = sampler.samples();
+  if (samples.empty()) return std::nullopt;
+
+  std::vector<std::vector<Dimension>> result;
+  for (size_t output = 0; output < samples.front().outputs.size(); ++output) {
+    const size_t rank = samples.front().outputs[output].size();
+    std::vector<Dimension>& shape = result.emplace_back();
+    for (size_t d = 0; d < rank; ++d) {
+      std::vector<Point> points;
+      for (const Sample& sample : samples) {
+        if (sample.outputs[output].size() != rank) return std::nullopt;
+        points.push_back({sample.sizes, sample.outputs[output][d]});
+      }
+      shape.push_back(dimension_of(points, sampler.symbols()));
+    }
+  }
+  return result;
+}
+
+void complete_outputs(std::vector<Port>& outputs,
+                      const std::vector<std::vector<Dimension>>& found) {
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    std::optional<std::vector<Dimension>>& shape = outputs[i].shape;
+    if (!shape || shape->size() != found[i].size()) {
+      shape = found[i];
+      continue;
+    }
+    for (size_t d = 0; d < shape->size(); ++d) {
+      const Dimension& known = found[i][d];
+      if (known.size || !known.name.empty()) (*shape)[d] = known;
+    }
+  }
+}
+
+}  // namespace dala::model
