@@ -98,6 +98,13 @@ test-elixir: ## run the Elixir tests (ARGS are passed on)
 	@echo '==> Elixir tests'
 	@$(cold_caches) && mix test $(ARGS)
 
+# The test of many predictions at once, for longer than the others have time for.
+MINUTES ?= 5
+
+.PHONY: soak
+soak: build ## predict in 16 processes for MINUTES: same results, flat memory, how long each waits
+	@DALA_SOAK_SECONDS=$$((60 * $(MINUTES))) mix test test/system/predictions_test.exs
+
 # The test models that come with ONNX: per operator, how many pass. The table goes into the guide.
 ONNX_DATA := /usr/share/libonnx-testdata/data
 

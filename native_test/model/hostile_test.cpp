@@ -6,6 +6,7 @@
 
 #include <random>
 
+#include "model/networks/architectures.hpp"
 #include "support/onnx_writer.hpp"
 
 namespace dala::test {
@@ -55,6 +56,28 @@ TEST_CASE("a file that is cut off anywhere is refused") {
     CAPTURE(size);
     CHECK_FALSE(load_hostile(as_bytes(file.substr(0, size))));
   }
+}
+
+TEST_CASE("a network of real size, cut off at every kilobyte") {
+  const std::string file = mobilenet_v2({}).onnx();
+  REQUIRE(file.size() > 13'000'000);
+  size_t models = 0;
+  for (size_t size = 0; size < file.size(); size += 1024) {
+    models += load_hostile(as_bytes(file).first(size)) ? 1 : 0;
+  }
+  CHECK(models == 0);
+}
+
+TEST_CASE("changed bytes in a whole network") {
+  const std::string file = mobilenet_v2({0.01, 32, 2}).onnx();
+  std::mt19937 random(6);
+  int refused = 0;
+  for (int round = 0; round < (quick() ? 50 : 300); ++round) {
+    std::string changed = file;
+    changed[random() % changed.size()] = static_cast<char>(random());
+    refused += load_hostile(as_bytes(changed)) ? 0 : 1;
+  }
+  CHECK(refused > 0);
 }
 
 TEST_CASE("changed bytes do no harm") {
