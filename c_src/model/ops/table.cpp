@@ -35,4 +35,32 @@ std::vector<std::string> operator_names() {
   return names;
 }
 
+void check_operators(const Graph& graph) {
+  std::map<std::string, std::vector<std::string>> missing;
+  for (const Node& node : graph.nodes) {
+    const bool known = node.domain.empty() && find_operator(node.op) != nullptr;
+    if (known && node.unreadable.empty()) continue;
+    std::string what = operator_name(node);
+    if (!node.unreadable.empty()) what += text(" with ", node.unreadable);
+    missing[what].push_back(node.name.empty() ? "a node without a name" : node.name);
+  }
+  if (missing.empty()) return;
+  constexpr size_t kShown = 5;
+  std::vector<std::string> parts;
+  std::vector<std::string> names;
+  for (auto& [what, nodes] : missing) {
+    names.push_back(what);
+    const size_t all = nodes.size();
+    if (all > kShown) {
+      nodes.resize(kShown);
+      nodes.push_back(text(all - kShown, " more"));
+    }
+    parts.push_back(text(what, " (", join(nodes, ", "), ")"));
+  }
+  throw Error(Reason::unsupported_op,
+              text("the model uses ", missing.size() == 1 ? "an operator" : "operators",
+                   " that are not supported: ", join(parts, "; ")),
+              {{"operators", join(names, ", ")}});
+}
+
 }  // namespace dala::model

@@ -12,4 +12,7 @@ namespace dala::model {
 const Operator* find_operator(const std::string& name);
 std::vector<std::string> operator_names();  // sorted
 
+// Throws `unsupported_op` with all operators of a graph that are missing, and their nodes.
+void check_operators(const Graph& graph);
+
 }  // namespace dala::model
