@@ -9,6 +9,7 @@ Descriptors pixel_filter_kernels();  // grayscale, brightness, ...
 Descriptors yuv_kernels();           // frames of video from and to RGBA
 Descriptors geometry_kernels();      // crop, flip and rotate
 Descriptors composite_kernels();     // blend and overlay: two pictures
+Descriptor matte_kernel();           // two pictures by a mask
 Descriptor lut_kernel();
 Descriptor gradient_kernel();
 

@@ -98,6 +98,65 @@ Tensor overlaid(const Case& example, const std::vector<Tensor>& inputs) {
   return result;
 }
 
+std::vector<Case> matte_cases(DType dtype) {
+  struct Layout {
+    Shape picture, mask;
+    Params params;
+  };
+  const Params letterbox{
+      {"x", 0.0}, {"y", 2.5}, {"region_width", int64_t{9}}, {"region_height", 3.25}};
+  std::vector<Layout> layouts{{{1, 1, 4}, {1, 1}, {}},
+                              {{5, 7, 4}, {5, 7}, {}},
+                              {{5, 7, 4}, {9, 9, 1}, letterbox},
+                              {{6, 40, 3}, {3, 3}, {}},
+                              {{3, 4}, {8, 6}, {{"x", int64_t{-2}}, {"y", int64_t{5}}}},
+                              {{3, 5, 4}, {4, 4}, {{"x", int64_t{9}}, {"region_width", 0.5}}},
+                              {{0, 3, 4}, {2, 2}, {}}};
+  if (!quick()) layouts.push_back({{61, 203, 4}, {17, 33}, {}});
+  std::vector<Case> cases;
+  for (const Layout& layout : layouts) {
+    cases.push_back({{{dtype, layout.picture}, {dtype, layout.picture}, {dtype, layout.mask}},
+                     {dtype, layout.picture},
+                     layout.params});
+  }
+  return cases;
+}
+
+// The mask at every pixel is the sum of its levels, weighted by how near they are.
+Tensor matted(const Case& example, const std::vector<Tensor>& inputs) {
+  const Picture picture(example.output.shape);
+  const Picture mask(example.inputs[2].shape);
+  const auto place = [&](const char* corner, const char* extent, int64_t size, int64_t pixels,
+                         int64_t pixel) {
+    const Real start = number_of(example.params, corner, 0);
+    const Real given = number_of(example.params, extent, 0);
+    const Real length = given > 0 ? given : std::max<Real>(0, static_cast<Real>(size) - start);
+    const Real at = start + (static_cast<Real>(pixel) + 0.5L) * length / pixels - 0.5L;
+    return std::clamp<Real>(at, 0, static_cast<Real>(size - 1));
+  };
+  Tensor result(example.output);
+  if (result.is_real()) result.scales.assign(result.size(), 256);
+  for (int64_t y = 0; y < picture.height; ++y) {
+    const Real row = place("y", "region_height", mask.height, picture.height, y);
+    for (int64_t x = 0; x < picture.width; ++x) {
+      const Real column = place("x", "region_width", mask.width, picture.width, x);
+      Real share = 0;
+      for (int64_t i = 0; i < mask.height; ++i) {
+        for (int64_t k = 0; k < mask.width; ++k) {
+          const Real down = std::max<Real>(0, 1 - std::fabs(row - static_cast<Real>(i)));
+          const Real across = std::max<Real>(0, 1 - std::fabs(column - static_cast<Real>(k)));
+          share += down * across * level(inputs[2], mask.index(i, k, 0)) / white(inputs[2]);
+        }
+      }
+      for (int64_t c = 0; c < picture.channels; ++c) {
+        const size_t at = picture.index(y, x, c);
+        set_level(result, at, share * level(inputs[0], at) + (1 - share) * level(inputs[1], at));
+      }
+    }
+  }
+  return result;
+}
+
 std::vector<Case> lut_cases(DType dtype) {
   std::vector<Case> cases;
   const auto add = [&](const Shape& shape, const Shape& table, const Params& params = {}) {
@@ -195,6 +254,7 @@ Tensor gradient(const Case& example, const std::vector<Tensor>&) {
 
 const SubjectOf kBlend("blend", {blend_cases, blended, 1e-6L, 0, 1});
 const SubjectOf kOverlay("overlay", {overlay_cases, overlaid, 1e-6L, 0, 1});
+const SubjectOf kMatte("matte", {matte_cases, matted, 1e-6L, 0, 1});
 const SubjectOf kLut("lut", {lut_cases, looked_up, 1e-6L, 0, 1});
 const SubjectOf kGradient("generate_gradient", {gradient_cases, gradient, 1e-6L, 0, 1});
 
@@ -231,6 +291,14 @@ TEST_CASE("kernels of two pictures say what does not fit") {
         "invalid_param: alpha of blend must be a number between 0 and 1, got 1.5");
   CHECK(trying("overlay", {image, {DType::u8, {2, 2}}}) ==
         "shape_mismatch: input 1 of overlay has 1 channels, expected 3 or 4 for an input 0 of 3");
+  CHECK(trying("matte", {image, {DType::u8, {5, 4, 3}}, {DType::u8, {2, 2}}}) ==
+        "shape_mismatch: input 1 of matte has shape {5, 4, 3}, expected {4, 5, 3} like input 0");
+  CHECK(trying("matte", {image, image, image}) ==
+        "shape_mismatch: input 2 of matte has shape {4, 5, 3}, expected {height, width} of at "
+        "least one pixel");
+  CHECK(trying("matte", {image, image, {DType::u8, {0, 4}}}) ==
+        "shape_mismatch: input 2 of matte has shape {0, 4}, expected {height, width} of at "
+        "least one pixel");
   CHECK(trying("lut", {image, {DType::u8, {2, 2, 2, 3}}}) ==
         "dtype_mismatch: input 1 of lut is u8, expected f32");
   CHECK(trying("lut", {image, {DType::f32, {2, 2, 3, 3}}}) ==
