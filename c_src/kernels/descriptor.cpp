@@ -186,6 +186,9 @@ ParamValue checked_param(const Descriptor& kernel, const ParamSpec& spec, const 
       }
       reject(kernel, spec, join(spec.choices, " or "), given);
     }
+    case ParamSpec::Kind::name:
+      if (!std::holds_alternative<std::string>(given)) reject(kernel, spec, "a name", given);
+      return given;
   }
   return given;
 }

@@ -10,6 +10,7 @@
 #include <variant>
 #include <vector>
 
+#include "runtime/command.hpp"
 #include "runtime/launch.hpp"
 #include "runtime/tensor_type.hpp"
 
@@ -39,6 +40,7 @@ struct ParamSpec {
     axes,      // a list of integers; what they have to be is the descriptor's own rule
     flag,      // true or false
     choice,    // one of `choices`
+    name,      // any text; what it may be is the descriptor's own rule
   };
   std::string name;
   Kind kind = Kind::number;
@@ -68,6 +70,12 @@ struct Call {
   Value element(const std::string& name, DType dtype) const;
 };
 
+// Thrown by a call that needs something first which takes long. Once `prepare` has run, on a worker
+// thread, the call can be made again.
+struct NotReady {
+  std::function<void()> prepare;
+};
+
 struct Descriptor {
   std::string name;
   std::string summary;  // one sentence, for kernels/0 and the docs
@@ -81,7 +89,13 @@ struct Descriptor {
   // Set for kernels that compute each place of the output from the inputs at that place: what
   // they compute there, so that pipelines can fuse them. Called only after `check`.
   std::function<Body(const Call&, const Planner&)> body;
-  bool custom = false;  // registered by a user
+  // Set, in place of `plan`, for what is more than one launch, such as a model: the stages, which
+  // write all of the output. Called only after `check`; throws Error or NotReady.
+  std::function<std::vector<Stage>(const Call&, const std::vector<BufferPtr>& inputs,
+                                   const BufferPtr& output)>
+      expand = {};
+  std::function<bool()> gone = {};  // set: true once it stands for nothing any more
+  bool custom = false;              // registered by a user
   // A small call that passes, for kernels that a single element everywhere does not satisfy.
   std::function<Call(DType)> sample = {};
 };

@@ -36,10 +36,26 @@ Stage Engine::stage(const std::string& kernel, const std::vector<BufferPtr>& inp
   return planned(*descriptor, call, inputs, output);
 }
 
+std::vector<Stage> Engine::stages(const std::string& kernel, const std::vector<BufferPtr>& inputs,
+                                  const BufferPtr& output, const Params& params) {
+  const std::shared_ptr<const Descriptor> descriptor = registry_.find(kernel);
+  const Call call = validate(*descriptor, types_of(inputs), output->type(), params);
+  if (descriptor->expand) return descriptor->expand(call, inputs, output);
+  return {planned(*descriptor, call, inputs, output)};
+}
+
 PlannedStage Engine::pipeline_stage(const std::string& kernel, const std::vector<BufferPtr>& inputs,
                                     const BufferPtr& output, const Params& params) {
   const std::shared_ptr<const Descriptor> descriptor = registry_.find(kernel);
   const Call call = validate(*descriptor, types_of(inputs), output->type(), params);
+  if (descriptor->expand) {
+    Launch launch;
+    launch.name = descriptor->name;
+    for (const TensorType& type : call.inputs) launch.bytes += static_cast<double>(type.bytes());
+    launch.bytes += static_cast<double>(call.output.bytes());
+    return {Stage{std::make_shared<const Launch>(std::move(launch)), inputs, output}, std::nullopt,
+            descriptor->expand(call, inputs, output)};
+  }
   PlannedStage result{planned(*descriptor, call, inputs, output), std::nullopt};
   // Where there is nothing to compute, there is nothing to fuse.
   if (descriptor->body && !result.stage.launch->steps.empty()) {

@@ -20,13 +20,17 @@ class Engine {
   Registry& registry() { return registry_; }
   Planner& planner() { return planner_; }
 
-  // Validates a call and plans its launch. Nothing runs and no buffer changes.
+  // Validates a call of a kernel that is one launch, and plans it. Nothing runs and no buffer
+  // changes.
   Stage stage(const std::string& kernel, const std::vector<BufferPtr>& inputs,
               const BufferPtr& output, const Params& params);
+  // The same of what may be more than one launch. Throws NotReady.
+  std::vector<Stage> stages(const std::string& kernel, const std::vector<BufferPtr>& inputs,
+                            const BufferPtr& output, const Params& params);
   // A copy from one buffer to another of the same type.
   Stage copy_stage(const BufferPtr& from, const BufferPtr& to);
 
-  // The same as stages of a pipeline, which may be fused.
+  // The same as stages of a pipeline, which may be fused. Throws NotReady.
   PlannedStage pipeline_stage(const std::string& kernel, const std::vector<BufferPtr>& inputs,
                               const BufferPtr& output, const Params& params);
   PlannedStage pipeline_copy(const BufferPtr& from, const BufferPtr& to);

@@ -69,17 +69,25 @@ Registry::Registry() {
 std::shared_ptr<const Descriptor> Registry::find(const std::string& name) const {
   const std::lock_guard lock(mutex_);
   const auto found = kernels_.find(name);
-  if (found != kernels_.end()) return found->second;
+  if (found != kernels_.end() && !is_gone(*found->second)) return found->second;
   std::vector<std::string> names;
   for (const auto& [known, descriptor] : kernels_) names.push_back(known);
   throw Error(Reason::unknown_kernel,
-              text("no kernel is named ", name, "; ", suggestion(name, names)));
+              text("no kernel is named ", name, "; ", suggestion(name, names)), {{"kernel", name}});
+}
+
+bool Registry::has(const std::string& name) const {
+  const std::lock_guard lock(mutex_);
+  const auto found = kernels_.find(name);
+  return found != kernels_.end() && !is_gone(*found->second);
 }
 
 std::vector<std::shared_ptr<const Descriptor>> Registry::list() const {
   const std::lock_guard lock(mutex_);
   std::vector<std::shared_ptr<const Descriptor>> result;
-  for (const auto& [name, descriptor] : kernels_) result.push_back(descriptor);
+  for (const auto& [name, descriptor] : kernels_) {
+    if (!is_gone(*descriptor)) result.push_back(descriptor);
+  }
   return result;
 }
 
@@ -106,6 +114,12 @@ bool Registry::remove(const std::string& name) {
   kernels_.erase(found);
   ++generation_;
   return true;
+}
+
+void Registry::remove_gone() {
+  const std::lock_guard lock(mutex_);
+  const auto gone = [this](const auto& entry) { return is_gone(*entry.second); };
+  if (std::erase_if(kernels_, gone) > 0) ++generation_;
 }
 
 }  // namespace dala

@@ -1,5 +1,5 @@
 // All kernels by name: the built-in ones, collected from their families, and those that users
-// register while the VM runs.
+// register while the VM runs, models among them.
 #pragma once
 
 #include <atomic>
@@ -23,6 +23,7 @@ class Registry {
 
   // Throws `unknown_kernel`, with the names that come closest.
   std::shared_ptr<const Descriptor> find(const std::string& name) const;
+  bool has(const std::string& name) const;
   std::vector<std::shared_ptr<const Descriptor>> list() const;  // sorted by name
 
   // Throws `invalid_param` for the name of a built-in kernel, which cannot be replaced.
@@ -30,12 +31,15 @@ class Registry {
   // Adds or replaces a custom kernel; the name has to be free.
   void add(Descriptor descriptor);
   bool remove(const std::string& name);  // custom kernels only
+  void remove_gone();
 
   // Changes whenever a kernel is added or removed, so that plans made before can be told apart.
   uint64_t generation() const { return generation_.load(); }
 
  private:
   std::atomic<uint64_t> generation_{0};
+  bool is_gone(const Descriptor& descriptor) const { return descriptor.gone && descriptor.gone(); }
+
   mutable std::mutex mutex_;
   std::map<std::string, std::shared_ptr<const Descriptor>> kernels_;
 };

@@ -3,6 +3,7 @@
 // their layers, so the scheduler runs them one after the other.
 #pragma once
 
+#include <atomic>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -62,8 +63,17 @@ class Model {
   };
   Profiled profile(const std::vector<BufferPtr>& inputs);
 
+  // The stages of a prediction that writes output `index` to `output`, for commands of which it is
+  // only a part; the other outputs go to memory that nobody sees. Throws when these do not fit.
+  // None where something takes long, which `prepare`, on a worker thread, does; what it threw is
+  // thrown by the next call. Never waits.
+  std::optional<std::vector<Stage>> stages(const std::vector<BufferPtr>& inputs, size_t index,
+                                           const BufferPtr& output);
+  void prepare(const std::vector<BufferPtr>& inputs);
+
   // Gives the memory back; later predictions throw `freed`.
   void free();
+  bool freed() const { return freed_; }
 
  private:
   Model(Engine& engine, Graph graph);
@@ -83,7 +93,7 @@ class Model {
   int64_t parameters_ = 0;
 
   std::mutex mutex_;
-  bool freed_ = false;
+  std::atomic<bool> freed_{false};
   bool eager_ = false;  // shapes depend on values
   SharedConstants constants_;
   struct Cached {
@@ -92,6 +102,7 @@ class Model {
   };
   std::map<std::vector<Shape>, Cached> plans_;
   uint64_t uses_ = 0;
+  std::map<std::vector<Shape>, Error> failures_;  // of `prepare`, not thrown again yet
 };
 
 }  // namespace dala::model

@@ -83,27 +83,33 @@ void Plan::share_memory(Runtime& runtime) {
 
 Plan::Bound Plan::bind(Runtime& runtime, const std::vector<BufferPtr>& inputs) const {
   Bound bound;
-  std::map<const Place*, BufferPtr> theirs;
   for (const Tensor& output : outputs_) {
     StoragePtr storage = runtime.memory().allocate(output.bytes());
-    auto buffer = std::make_shared<Buffer>(output.storage(), std::move(storage));
-    theirs[output.place.get()] = buffer;
-    bound.outputs.push_back(std::move(buffer));
+    bound.outputs.push_back(std::make_shared<Buffer>(output.storage(), std::move(storage)));
   }
+  bound.stages = bind(inputs, bound.outputs);
+  return bound;
+}
+
+std::vector<Stage> Plan::bind(const std::vector<BufferPtr>& inputs,
+                              const std::vector<BufferPtr>& outputs) const {
+  std::map<const Place*, BufferPtr> theirs;
+  for (size_t i = 0; i < outputs_.size(); ++i) theirs[outputs_[i].place.get()] = outputs[i];
   const auto memory = [&](const PlacePtr& place) {
     if (place->input >= 0) return inputs[static_cast<size_t>(place->input)];
     if (place->buffer != nullptr) return place->buffer;
     return theirs.at(place.get());
   };
-  bound.stages.reserve(stages_.size());
+  std::vector<Stage> stages;
+  stages.reserve(stages_.size());
   for (const PlannedStage& planned : stages_) {
     Stage stage;
     stage.launch = planned.launch;
     for (const PlacePtr& place : planned.inputs) stage.inputs.push_back(memory(place));
     stage.output = memory(planned.output);
-    bound.stages.push_back(std::move(stage));
+    stages.push_back(std::move(stage));
   }
-  return bound;
+  return stages;
 }
 
 }  // namespace dala::model

@@ -20,8 +20,12 @@ class Plan {
   };
   // The stages with these inputs, and with new buffers for the outputs.
   Bound bind(Runtime& runtime, const std::vector<BufferPtr>& inputs) const;
+  // The same with these buffers for the outputs, which have their types and are none of the inputs.
+  std::vector<Stage> bind(const std::vector<BufferPtr>& inputs,
+                          const std::vector<BufferPtr>& outputs) const;
 
   const std::vector<PlannedStage>& stages() const { return stages_; }
+  const std::vector<Tensor>& outputs() const { return outputs_; }
   size_t bytes() const { return bytes_; }  // of what lies between
 
  private:

@@ -1,4 +1,5 @@
 // Commands: submitted, asked about, waited for by message.
+#include "nif/preparation.hpp"
 #include "nif/resources.hpp"
 
 namespace dala::nif {
@@ -21,6 +22,20 @@ Mode decode_mode(ErlNifEnv* env, ERL_NIF_TERM term) {
   const auto [kind, target] = fine::decode<std::tuple<fine::Atom, Term>>(env, term);
   if (kind == "reply") return {true, tell(Message::reply(self(env), target))};
   return {false, tell(Message::notification(fine::decode<ErlNifPid>(env, target)))};
+}
+
+// What the caller named, where a call has become several stages that read it in turn.
+std::vector<Use> uses_of(const std::vector<Stage>& stages, const std::vector<BufferPtr>& inputs,
+                         const BufferPtr& output) {
+  if (stages.size() < 2) return {};
+  std::vector<Use> uses;
+  for (const BufferPtr& input : inputs) uses.push_back({input, -1, static_cast<int>(uses.size())});
+  uses.push_back({output, -1, -1});
+  for (const Use& use : uses) {
+    if (!use.buffer->temporary()) continue;
+    throw temporary_error(use.input < 0 ? "the output" : text("input ", use.input));
+  }
+  return uses;
 }
 
 Term full(ErlNifEnv* env, CommandId id) {
@@ -48,10 +63,10 @@ Token token_of(ERL_NIF_TERM ref) {
 }  // namespace
 
 // A problem with a command that waits for its reply is returned at once; otherwise the id that
-// comes back is one that has failed.
+// comes back is one that has failed. `{:wait, ref}` is to be tried again, see `when_ready`.
 Term submit(ErlNifEnv* env, fine::Atom op, std::string kernel, Term inputs, Term output,
             Term params, Term mode_term) {
-  return guarded(env, [&] {
+  return when_ready(env, [&] {
     const auto current = engine();
     Scheduler& scheduler = current->runtime().scheduler();
     const Mode mode = decode_mode(env, mode_term);
@@ -59,17 +74,18 @@ Term submit(ErlNifEnv* env, fine::Atom op, std::string kernel, Term inputs, Term
     try {
       const std::vector<BufferPtr> sources = decode_buffers(env, inputs);
       const BufferPtr target = decode_buffer(env, output, "the output");
-      Stage stage;
+      std::vector<Stage> stages;
       if (op == "copy_buffer") {
         if (sources.size() != 1) {
           throw Error(Reason::arity_mismatch,
                       text("copy_buffer takes 1 input, got ", sources.size()));
         }
-        stage = current->copy_stage(sources.front(), target);
+        stages.push_back(current->copy_stage(sources.front(), target));
       } else {
-        stage = current->stage(kernel, sources, target, decode_params(env, params));
+        stages = current->stages(kernel, sources, target, decode_params(env, params));
       }
-      const CommandId id = scheduler.submit({std::move(stage)}, client(env), mode.listener);
+      const CommandId id = scheduler.submit(stages, client(env), mode.listener, nullptr,
+                                            uses_of(stages, sources, target));
       return ok(env, unsigned_integer(env, id));
     } catch (const Error& problem) {
       if (mode.reply) throw;

@@ -39,6 +39,8 @@ std::string_view kind_name(ParamSpec::Kind kind) {
       return "flag";
     case ParamSpec::Kind::choice:
       return "choice";
+    case ParamSpec::Kind::name:
+      return "name";
   }
   return "";
 }
@@ -159,6 +161,11 @@ Term kernel_elementwise(ErlNifEnv* env, std::string name, std::string expression
   });
 }
 FINE_NIF(kernel_elementwise, 0);
+
+Term kernel_known(ErlNifEnv* env, std::string name) {
+  return guarded(env, [&] { return boolean(env, engine()->registry().has(name)); });
+}
+FINE_NIF(kernel_known, 0);
 
 Term kernel_unregister(ErlNifEnv* env, std::string name) {
   return guarded(env, [&] { return boolean(env, engine()->registry().remove(name)); });

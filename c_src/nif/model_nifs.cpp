@@ -1,5 +1,6 @@
 // Models: loaded and run on threads of their own, answered by message.
 #include "model/model.hpp"
+#include "model/model_kernel.hpp"
 #include "nif/resources.hpp"
 
 namespace dala::nif {
@@ -172,12 +173,24 @@ Term model_profile(ErlNifEnv* env, fine::ResourcePtr<ModelResource> resource, Te
 }
 FINE_NIF(model_profile, 0);
 
+// Makes the model a kernel of that name. `keep` false: for as long as something else keeps it.
+Term model_register(ErlNifEnv* env, fine::ResourcePtr<ModelResource> resource, std::string name,
+                    bool keep) {
+  return guarded(env, [&] {
+    engine()->registry().add(model::model_kernel(name, alive(resource), keep));
+    return atom(env, "ok");
+  });
+}
+FINE_NIF(model_register, 0);
+
 // The caller gets `{ref, :ok}`: memory goes back on another thread.
 Term model_free(ErlNifEnv* env, fine::ResourcePtr<ModelResource> resource, Term ref) {
   return guarded(env, [&] {
     const auto message = Message::reply(self(env), ref);
-    post(message, [model = alive(resource), message] {
+    Engine* current = engine().get();
+    post(message, [current, model = alive(resource), message] {
       model->free();
+      current->registry().remove_gone();
       message->send_result(0, nullptr);
     });
     return atom(env, "ok");

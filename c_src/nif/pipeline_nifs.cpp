@@ -1,6 +1,7 @@
 #include <utility>
 
 #include "nif/pipeline.hpp"
+#include "nif/preparation.hpp"
 
 namespace dala::nif {
 namespace {
@@ -149,10 +150,11 @@ Term pipeline_stages(ErlNifEnv* env, fine::ResourcePtr<PipelineResource> pipelin
 FINE_NIF(pipeline_stages, 0);
 
 // All stages go to the device as one command; the caller gets `{ref, :ok | {:error, e}}`. What they
-// did is counted in `profile`, unless that is nil.
+// did is counted in `profile`, unless that is nil. `{:wait, ref}` is to be tried again, see
+// `when_ready`; so it is for pipeline_explain.
 Term pipeline_run(ErlNifEnv* env, fine::ResourcePtr<PipelineResource> pipeline, Term ref,
                   std::optional<fine::ResourcePtr<ProfileResource>> profile) {
-  return guarded(env, [&] {
+  return when_ready(env, [&] {
     const auto current = engine();
     Scheduler& scheduler = current->runtime().scheduler();
     if (const auto id = scheduler.backlog()) {
@@ -179,7 +181,7 @@ FINE_NIF(pipeline_run, 0);
 // What a run does: `%{steps: [...], temporary_bytes: n}`, each step with its stages' indexes, their
 // kernels (none for a barrier), the types it writes, and the bytes it moves, fused and not.
 Term pipeline_explain(ErlNifEnv* env, fine::ResourcePtr<PipelineResource> pipeline) {
-  return guarded(env, [&] {
+  return when_ready(env, [&] {
     const auto plan = pipeline->bind(*engine());
     std::vector<Term> steps;
     for (const PipelinePlan::Step& step : plan->steps) steps.push_back(encode_step(env, step));

@@ -48,8 +48,8 @@ struct Stage {
 // A buffer that a caller's stage names, whether or not a launch touches it in the end.
 struct Use {
   BufferPtr buffer;
-  int64_t stage = 0;
-  int input = -1;  // which one; below 0 it is the output
+  int64_t stage = 0;  // below 0: the command has no stages of the caller's
+  int input = -1;     // which one; below 0 it is the output
 };
 
 struct BoundOutput {

@@ -124,7 +124,7 @@ CommandId Scheduler::submit(const std::vector<Stage>& stages, std::shared_ptr<Cl
   for (const Use& use : uses) {
     if (!use.buffer->freed()) continue;
     Error error = freed_error(use.input < 0 ? "the output" : text("input ", use.input));
-    error.details.emplace_back("stage", use.stage);
+    if (use.stage >= 0) error.details.emplace_back("stage", use.stage);
     throw error;
   }
   auto command = std::make_shared<Command>(*this, next_id_);

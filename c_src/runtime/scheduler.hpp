@@ -45,7 +45,7 @@ class Scheduler {
   // Takes the stages as one command: hazards are entered, outputs get their memory. Throws
   // `freed` or `out_of_memory` before anything has changed. A `profile` counts what it did. `uses`
   // are the buffers that a pipeline needs, in the order of its stages; only with them may stages
-  // have temporary buffers.
+  // have temporary buffers. A single call that became several stages has them too.
   CommandId submit(const std::vector<Stage>& stages, std::shared_ptr<Client> client,
                    Listener listener, std::shared_ptr<Profile> profile = nullptr,
                    const std::vector<Use>& uses = {});

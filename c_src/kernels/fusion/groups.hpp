@@ -15,6 +15,9 @@ namespace dala {
 struct PlannedStage {
   Stage stage;                     // as it runs by itself; a barrier has no launch
   std::optional<Fusible> fusible;  // set: it may share a kernel with others
+  // Set: what runs in place of `stage`, which then only says what is read and written. Together
+  // they write all of the output.
+  std::vector<Stage> parts = {};
 };
 
 struct Group {

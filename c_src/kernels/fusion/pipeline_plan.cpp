@@ -17,8 +17,9 @@ bool reads(const Stage& stage, const BufferPtr& buffer) {
   return std::find(stage.inputs.begin(), stage.inputs.end(), buffer) != stage.inputs.end();
 }
 
-bool overwrites(const Stage& stage) {
-  return stage.launch->overwrites_output && !stage.launch->steps.empty();
+bool overwrites(const PlannedStage& planned) {
+  const Launch& launch = *planned.stage.launch;
+  return !planned.parts.empty() || (launch.overwrites_output && !launch.steps.empty());
 }
 
 // Whether anybody can see what stage `last`, the last of its group to write this buffer, left
@@ -29,7 +30,7 @@ bool visible(const Stages& stages, const std::vector<size_t>& group, size_t last
     const Stage& stage = stages[i].stage;
     if (stage.launch == nullptr || std::binary_search(group.begin(), group.end(), i)) continue;
     if (reads(stage, buffer)) return true;
-    if (stage.output == buffer) return !overwrites(stage);
+    if (stage.output == buffer) return !overwrites(stages[i]);
   }
   return !buffer->temporary();
 }
@@ -217,7 +218,7 @@ class Plan {
       }
       plan_.uses.push_back({stage.output, static_cast<int64_t>(i), -1});
       const bool first = written.insert(stage.output).second;
-      if (first && stage.output->temporary() && !overwrites(stage)) unwritten_.insert(i);
+      if (first && stage.output->temporary() && !overwrites(stages_[i])) unwritten_.insert(i);
     }
   }
 
@@ -230,7 +231,9 @@ class Plan {
       step.outputs.push_back(stage.output->type());
       step.bytes = step.unfused_bytes = stage.launch->bytes;
     }
-    plan_.stages.push_back(stage);
+    const std::vector<Stage>& parts = stages_[index].parts;
+    if (parts.empty()) plan_.stages.push_back(stage);
+    plan_.stages.insert(plan_.stages.end(), parts.begin(), parts.end());
     plan_.steps.push_back(std::move(step));
   }
 

@@ -18,8 +18,8 @@ defmodule Dala.ML.Gpu do
   model with others is refused by `load_model/2`, which names all of them.
   """
 
-  alias Dala.Gpu.Compute.{Buffer, Error, Native, NxBridge, Runtime}
-  alias Dala.ML.Gpu.{Model, Models, Prediction}
+  alias Dala.Gpu.Compute.{Buffer, Command, Error, Native, NxBridge, Runtime}
+  alias Dala.ML.Gpu.{AsKernel, Model, Models, Prediction}
   alias Dala.ML.Models.Contract
 
   @type source :: atom() | Path.t() | {:binary, binary()}
@@ -41,22 +41,43 @@ defmodule Dala.ML.Gpu do
 
     * `:models_dir` - a folder to look for names in before the others, see `Dala.ML.Gpu.Models`;
       none by default
+    * `:as` - a name, atom or string, under which the model is a kernel, and stays loaded until
+      `free_model/1` or `Dala.Gpu.Compute.Kernel.unregister/1`; none by default
+
+  ## Models as kernels
+
+  A model is a kernel under the name that `:as` gives: for `run_kernel/4`, `submit/2` and stages of
+  pipelines, where its layers are part of the one command. It takes the model's inputs in order, and
+  an output of the type that the model gives for them. Of several outputs, the parameter `output`
+  names the one to write. Models whose shapes depend on values are no kernels.
+
+  One of `available_models/0` is a kernel under its own name while somebody has the model; used as a
+  kernel when it is not loaded, it is loaded, and stays.
 
   ## Example
 
       iex> {:ok, model} = Dala.ML.Gpu.load_model("examples/double.onnx")
       iex> inspect(model)
       "#Dala.ML.Gpu.Model<double: x f32[batch][3] -> y f32[batch][3]>"
+      iex> {:ok, _model} = Dala.ML.Gpu.load_model("examples/double.onnx", as: :doc_double)
+      iex> a = Dala.Gpu.Compute.buffer([1, 2, 3], {1, 3})
+      iex> Dala.Gpu.Compute.run_kernel(:doc_double, [a], a)
+      :ok
+      iex> Dala.Gpu.Compute.read_list(a)
+      [2.0, 4.0, 6.0]
   """
-  @spec load_model(source(), models_dir: Path.t()) :: {:ok, Model.t()} | {:error, Error.t()}
+  @spec load_model(source(), models_dir: Path.t(), as: atom() | String.t()) ::
+          {:ok, Model.t()} | {:error, Error.t()}
   def load_model(source, opts \\ []) do
-    opts = Keyword.validate!(opts, models_dir: nil)
+    opts = Keyword.validate!(opts, models_dir: nil, as: nil)
+    as = opts[:as] && Command.kernel!(opts[:as])
 
     with {:ok, name, native_source} <- locate(source, opts[:models_dir]),
          :ok <- Runtime.ensure(),
          {:ok, ref, inputs, outputs} <-
-           Runtime.answer(&Native.model_load(native_source, &1)) do
-      model = Model.new(ref, name, inputs, outputs)
+           Runtime.answer(&Native.model_load(native_source, &1)),
+         model = Model.new(ref, if(is_atom(source), do: name, else: as || name), inputs, outputs),
+         :ok <- register(model, source, as) do
       {:ok, source |> contract(native_source) |> Contract.bind(model)}
     end
   end
@@ -64,6 +85,12 @@ defmodule Dala.ML.Gpu do
   # A file that is loaded by its path may be anything.
   defp contract(name, {:path, path}) when is_atom(name), do: Contract.find(name, path)
   defp contract(_source, _native_source), do: nil
+
+  defp register(model, source, nil) when is_atom(source),
+    do: AsKernel.register(model, model.name, false)
+
+  defp register(_model, _source, nil), do: :ok
+  defp register(model, _source, as), do: AsKernel.register(model, as, true)
 
   defp locate({:binary, bytes}, _folder) when is_binary(bytes),
     do: {:ok, "model", {:binary, bytes}}

@@ -18,6 +18,7 @@ defmodule Dala.Gpu.Compute.Command do
   """
 
   alias Dala.Gpu.Compute.{Buffer, Error, Native, Runtime}
+  alias Dala.ML.Gpu.AsKernel
 
   @keys [:op, :kernel, :inputs, :output, :params]
   @max_id 0x7FFFFFFFFFFFFFFF
@@ -63,6 +64,7 @@ defmodule Dala.Gpu.Compute.Command do
     {op, kernel, inputs, output, params} = spec!(spec)
     mode = mode!(opts)
     Runtime.ensure!()
+    AsKernel.ensure(kernel)
     enqueue(fn -> Native.submit(op, kernel, inputs, output, params, mode) end)
   end
 
@@ -133,8 +135,22 @@ defmodule Dala.Gpu.Compute.Command do
         _ = wait(id)
         run(start)
 
-      {:error, _error} = refused ->
-        refused
+      {:wait, ready} ->
+        prepared(ready)
+        run(start)
+
+      {:error, error} ->
+        with :ok <- AsKernel.found(error), do: run(start)
+    end
+  end
+
+  @doc false
+  # Waits until something that a call needs first is there, such as the plan of a model. The call,
+  # made again, says what went wrong.
+  @spec prepared(reference()) :: :ok
+  def prepared(ref) do
+    receive do
+      {^ref, _result} -> :ok
     end
   end
 
@@ -181,6 +197,10 @@ defmodule Dala.Gpu.Compute.Command do
 
       {:full, id} ->
         _ = wait(id)
+        enqueue(start)
+
+      {:wait, ready} ->
+        prepared(ready)
         enqueue(start)
 
       {:error, error} ->

@@ -12,8 +12,9 @@ defmodule Dala.Gpu.Compute.Native do
   @type id :: non_neg_integer()
   @type dtype :: Dala.Gpu.Compute.Buffer.dtype()
   @type dims :: [non_neg_integer()]
-  # A command: started under this id, refused, or to be tried again once another one is done.
-  @type started :: {:ok, id()} | {:full, id()} | failure()
+  # A command: started under this id, refused, or to be tried again: once another one is done, or
+  # once the message with the reference has come.
+  @type started :: {:ok, id()} | {:full, id()} | {:wait, reference()} | failure()
 
   # What is known of the device: nothing yet (nil), that it runs, or why there is none. It lives
   # here because a call into this module loads the library if need be, before the look.
@@ -187,13 +188,13 @@ defmodule Dala.Gpu.Compute.Native do
   @spec pipeline_run(reference(), reference(), reference() | nil) :: started()
   def pipeline_run(_pipeline, _ref, _profile), do: missing()
 
-  @spec pipeline_explain(reference()) :: {:ok, map()} | failure()
+  @spec pipeline_explain(reference()) :: {:ok, map()} | {:wait, reference()} | failure()
   def pipeline_explain(_pipeline), do: missing()
 
   @spec pipeline_free(reference()) :: :ok
   def pipeline_free(_pipeline), do: missing()
 
-  # Models. All but model_info answer with a message.
+  # Models. All but model_info and model_register answer with a message.
 
   @spec model_load({:path | :binary, binary()}, reference()) :: result()
   def model_load(_source, _ref), do: missing()
@@ -206,6 +207,9 @@ defmodule Dala.Gpu.Compute.Native do
 
   @spec model_profile(reference(), [reference()], reference()) :: result()
   def model_profile(_model, _inputs, _ref), do: missing()
+
+  @spec model_register(reference(), String.t(), boolean()) :: result()
+  def model_register(_model, _name, _keep), do: missing()
 
   @spec model_free(reference(), reference()) :: result()
   def model_free(_model, _ref), do: missing()
@@ -220,6 +224,9 @@ defmodule Dala.Gpu.Compute.Native do
 
   @spec kernel_elementwise(String.t(), String.t(), map(), reference()) :: result()
   def kernel_elementwise(_name, _expression, _options, _ref), do: missing()
+
+  @spec kernel_known(String.t()) :: boolean() | failure()
+  def kernel_known(_name), do: missing()
 
   @spec kernel_unregister(String.t()) :: boolean()
   def kernel_unregister(_name), do: missing()

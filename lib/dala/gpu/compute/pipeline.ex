@@ -11,7 +11,8 @@ defmodule Dala.Gpu.Compute.Pipeline do
 
     * `:op` - `:run_kernel`, `:copy_buffer` (from `inputs: [source]` to `:output`), or `:barrier`
       (what comes later starts only when all before it is done)
-    * `:kernel` - the kernel's name, an atom or a string
+    * `:kernel` - the kernel's name, an atom or a string; that of a model does, too, see
+      `Dala.ML.Gpu.load_model/2`
     * `:inputs` - a list of buffers
     * `:output` - the buffer to write to
     * `:params` - the kernel's parameters, `%{}` by default
@@ -47,6 +48,7 @@ defmodule Dala.Gpu.Compute.Pipeline do
 
   alias Dala.Gpu.Compute.{Buffer, Command, Error, Native, Runtime}
   alias Dala.Gpu.Compute.Pipeline.Plan
+  alias Dala.ML.Gpu.AsKernel
 
   @keys [:op, :kernel, :inputs, :output, :params]
 
@@ -165,7 +167,21 @@ defmodule Dala.Gpu.Compute.Pipeline do
   @spec explain(t()) :: Plan.t()
   def explain(%__MODULE__{ref: pipeline}) do
     Runtime.ensure!()
-    pipeline |> Native.pipeline_explain() |> Error.value!() |> Plan.new()
+    pipeline |> planned() |> Error.value!() |> Plan.new()
+  end
+
+  defp planned(pipeline) do
+    case Native.pipeline_explain(pipeline) do
+      {:ok, plan} ->
+        {:ok, plan}
+
+      {:wait, ready} ->
+        Command.prepared(ready)
+        planned(pipeline)
+
+      {:error, error} ->
+        with :ok <- AsKernel.found(error), do: planned(pipeline)
+    end
   end
 
   @doc """
