@@ -11,6 +11,7 @@
 #include "model/optimize.hpp"
 #include "model/symbolic.hpp"
 #include "model/tfjs/import.hpp"
+#include "model/tflite/import.hpp"
 #include "model/views.hpp"
 
 namespace dala::model {
@@ -41,6 +42,13 @@ std::string shape_text(const std::vector<Dimension>& shape) {
   }
 }
 
+// Formats are told apart by what is in the file.
+Graph imported(onnx::Bytes file, const std::string& folder) {
+  if (tflite::is_tflite(file)) return tflite::import(file);
+  if (tfjs::is_json(file)) return tfjs::import(file, folder);
+  return onnx::import(file, folder);
+}
+
 }  // namespace
 
 Model::Model(Engine& engine, Graph graph) : engine_(engine), graph_(std::move(graph)) {
@@ -52,8 +60,13 @@ Model::Model(Engine& engine, Graph graph) : engine_(engine), graph_(std::move(gr
 }
 
 std::shared_ptr<Model> Model::load(Engine& engine, onnx::Bytes file, const std::string& folder) {
-  return from_graph(engine,
-                    tfjs::is_json(file) ? tfjs::import(file, folder) : onnx::import(file, folder));
+  Graph graph;
+  try {
+    graph = imported(file, folder);
+  } catch (const Error& problem) {
+    rethrow_as_invalid(problem);
+  }
+  return from_graph(engine, std::move(graph));
 }
 
 std::shared_ptr<Model> Model::from_graph(Engine& engine, Graph graph) {

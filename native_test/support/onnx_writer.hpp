@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "model/graph.hpp"
+#include "support/bytes.hpp"
 
 namespace dala::test {
 
@@ -143,9 +144,5 @@ class OnnxWriter {
   int nodes_ = 0;
   ProtoWriter graph_;
 };
-
-inline std::span<const std::byte> as_bytes(const std::string& text) {
-  return {reinterpret_cast<const std::byte*>(text.data()), text.size()};
-}
 
 }  // namespace dala::test

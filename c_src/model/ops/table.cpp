@@ -46,7 +46,7 @@ void check_operators(const Graph& graph) {
   }
   if (missing.empty()) return;
   constexpr size_t kShown = 5;
-  std::vector<std::string> parts;
+  std::string listed;
   std::vector<std::string> names;
   for (auto& [what, nodes] : missing) {
     names.push_back(what);
@@ -55,11 +55,11 @@ void check_operators(const Graph& graph) {
       nodes.resize(kShown);
       nodes.push_back(text(all - kShown, " more"));
     }
-    parts.push_back(text(what, " (", join(nodes, ", "), ")"));
+    listed += text(listed.empty() ? "" : "; ", what, " (", join(nodes, ", "), ")");
   }
   throw Error(Reason::unsupported_op,
               text("the model uses ", missing.size() == 1 ? "an operator" : "operators",
-                   " that are not supported: ", join(parts, "; ")),
+                   " that are not supported: ", listed),
               {{"operators", join(names, ", ")}});
 }
 

@@ -266,8 +266,8 @@ TEST_CASE("operators that are not supported are named, all at once") {
       .node("NextIteration", "next", {"merge"})
       .node("Exit", "exit", {"merge"});
   CHECK(problem_of(loop) ==
-        "unsupported_op: the model uses operators that are not supported: tfjs.Enter (enter), "
-        "tfjs.Exit (exit), tfjs.Merge (merge); tfjs.NextIteration (next)");
+        "unsupported_op: the model uses operators that are not supported: tfjs.Enter (enter); "
+        "tfjs.Exit (exit); tfjs.Merge (merge); tfjs.NextIteration (next)");
 
   TfjsWriter ways = small_model();
   ways.node("Transpose", "t", {"y", "shape"})

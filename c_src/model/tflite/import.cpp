@@ -1,0 +1,209 @@
+#include "model/tflite/import.hpp"
+
+#include <set>
+#include <utility>
+
+#include "model/tflite/blocks.hpp"
+#include "model/tflite/ops/planes.hpp"
+#include "model/tflite/ops/table.hpp"
+#include "runtime/error.hpp"
+
+namespace dala::model::tflite {
+namespace {
+
+constexpr size_t kLongestLayer = 200;
+
+[[noreturn]] void reject(const std::string& problem) {
+  throw Error(Reason::invalid_model, problem);
+}
+
+class Importer {
+ public:
+  explicit Importer(Bytes bytes)
+      : file_(read_file(bytes)),
+        weights_(bytes.size()),
+        builder_("tflite", file_.description),
+        made_(file_.tensors.size(), kNone) {}
+
+  Graph run() {
+    for (int64_t index : file_.inputs) read_input(static_cast<size_t>(index));
+    blocks_ = find_blocks(file_, weights_);
+    for (const auto& [conv, blocks] : blocks_) {
+      part_of_another_.insert(blocks.before);
+      part_of_another_.insert(blocks.after);
+    }
+    for (size_t i = 0; i < file_.operators.size(); ++i) {
+      if (part_of_another_.count(i) == 0) read_operator(i);
+    }
+    for (int64_t index : file_.outputs) read_output(static_cast<size_t>(index));
+    return builder_.finish();
+  }
+
+ private:
+  // Names of inputs and outputs are told apart by the number of the tensor where need be.
+  Port port_of(size_t index, std::set<std::string>& taken) const {
+    const TensorInfo& info = file_.tensors[index];
+    if (!info.unreadable.empty()) {
+      throw Error(Reason::unsupported_op, text(info.unreadable, " in \"", info.name, "\""));
+    }
+    Port port;
+    port.name = std::string(info.name);
+    if (port.name.empty() || taken.count(port.name) != 0) port.name += text(":", index);
+    taken.insert(port.name);
+    port.type = info.type;
+    port.shape.emplace();
+    for (size_t d = 0; d < info.shape.size(); ++d) {
+      const bool free = !info.signature.empty() && info.signature[d] < 0;
+      port.shape->push_back({free ? std::nullopt : std::optional(info.shape[d]), ""});
+    }
+    if (info.quantized()) {
+      if (info.quantization.scales.size() != 1) {
+        throw Error(Reason::unsupported_op, text("several scales of \"", port.name, "\""));
+      }
+      port.quantization = {info.quantization.scale(0), info.quantization.zero_point(0)};
+    }
+    return port;
+  }
+
+  // The scale and the zero point, as nodes take them.
+  std::vector<TensorId> with_scale(TensorId x, const Port& port) {
+    return {x, builder_.scalar(port.quantization->scale),
+            builder_.scalar(static_cast<double>(port.quantization->zero_point), port.type)};
+  }
+
+  void read_input(size_t index) {
+    const Port port = port_of(index, input_names_);
+    builder_.set_layer(port.name);
+    if (made_[index] != kNone) reject(text("\"", port.name, "\" is an input more than once"));
+    TensorId x = builder_.input(port);
+    if (port.quantization) x = builder_.add("DequantizeLinear", with_scale(x, port));
+    const ElementType type = graph_type(file_.tensors[index]);
+    if (!port.quantization && type != port.type) x = builder_.cast(x, type);
+    made_[index] = x;
+  }
+
+  void read_output(size_t index) {
+    Port port = port_of(index, output_names_);
+    builder_.set_layer(port.name);
+    TensorId y = resolved(static_cast<int64_t>(index));
+    if (port.quantization) y = builder_.add("QuantizeLinear", with_scale(y, port));
+    const ElementType type = graph_type(file_.tensors[index]);
+    if (!port.quantization && type != port.type) y = builder_.cast(y, port.type);
+    // Files that leave it to the operator say nothing.
+    if (port.shape->empty()) port.shape.reset();
+    port.tensor = y;
+    builder_.output(std::move(port));
+  }
+
+  // What was computed, or the constant that the file has.
+  TensorId resolved(int64_t index) {
+    if (index < 0) return kNone;
+    const auto at = static_cast<size_t>(index);
+    if (made_[at] != kNone) return made_[at];
+    const TensorInfo& info = file_.tensors[at];
+    bool empty = false;
+    for (int64_t size : info.shape) empty = empty || size == 0;
+    if (info.variable) {
+      throw Error(Reason::unsupported_op, text("the variable \"", info.name, "\""));
+    }
+    if (info.data.empty() && !empty) {
+      reject(
+          text(builder_.layer(), " needs \"", info.name, "\", which nothing before it computes"));
+    }
+    made_[at] = builder_.constant(weights_.read(info));
+    return made_[at];
+  }
+
+  // A convolution between blocks takes what was cut into them.
+  std::vector<int64_t> inputs_of(size_t index) const {
+    std::vector<int64_t> inputs = file_.operators[index].inputs;
+    const auto blocks = blocks_.find(index);
+    if (blocks != blocks_.end()) inputs[0] = file_.operators[blocks->second.before].inputs[0];
+    return inputs;
+  }
+
+  void read_operator(size_t index) {
+    const OperatorInfo& op = file_.operators[index];
+    builder_.set_layer(op.outputs.empty() ? op.name : layer_of(op));
+    const Operator* known = find_operator(op.name);
+    Call call{builder_, file_, op, {}, std::vector<TensorId>(op.outputs.size(), kNone)};
+    std::string problem;
+    try {
+      for (int64_t input : inputs_of(index)) call.inputs.push_back(resolved(input));
+      if (known != nullptr) build(index, *known, call);
+    } catch (const Error& error) {
+      if (error.reason != Reason::unsupported_op) {
+        throw Error(error.reason, text(op.name, " (", builder_.layer(), "): ", error.message),
+                    error.details);
+      }
+      problem = error.message;
+      known = nullptr;
+    }
+    if (known == nullptr) {
+      call.outputs = builder_.unsupported(op.name, {}, op.outputs.size(), problem);
+    }
+    const auto blocks = blocks_.find(index);
+    const OperatorInfo& last = blocks == blocks_.end() ? op : file_.operators[blocks->second.after];
+    for (size_t i = 0; i < last.outputs.size() && i < call.outputs.size(); ++i) {
+      TensorId& made = made_[static_cast<size_t>(last.outputs[i])];
+      if (made != kNone)
+        reject(text("\"", name_of(last.outputs[i]), "\" is computed more than once"));
+      made = call.outputs[i];
+    }
+  }
+
+  void build(size_t index, const Operator& known, Call& call) {
+    const auto blocks = blocks_.find(index);
+    if (blocks != blocks_.end()) {
+      call.set(0, convolution(call, blocks->second.window));
+      return;
+    }
+    known.build(call);
+    if (known.keeps == Keeps::itself || known.keeps == Keeps::bounds) return;
+    for (size_t i = 0; i < call.outputs.size(); ++i) {
+      if (call.outputs[i] != kNone) clamp(call, i, known.keeps == Keeps::values);
+    }
+  }
+
+  // Keeps a result within what its type can express, unless all inputs are within it, too.
+  void clamp(Call& call, size_t output, bool of_inputs) {
+    const auto range = range_of(call.out_info(output));
+    if (!range) return;
+    bool within = of_inputs;
+    for (int64_t input : call.op.inputs) {
+      if (input < 0) continue;
+      const TensorInfo& info = file_.tensors[static_cast<size_t>(input)];
+      if (graph_type(info) != ElementType::f32) continue;
+      const auto other = range_of(info);
+      within = within && other && other->low >= range->low - range->slack &&
+               other->high <= range->high + range->slack;
+    }
+    if (within) return;
+    call.outputs[output] = channels_last::finished(
+        builder_, call.outputs[output], {channels_last::Activation::none, range->low, range->high});
+  }
+
+  // Operators go by the names of their results. Some exporters string dozens of names together.
+  std::string layer_of(const OperatorInfo& op) const {
+    return std::string(name_of(op.outputs[0]).substr(0, kLongestLayer));
+  }
+
+  std::string_view name_of(int64_t index) const {
+    return file_.tensors[static_cast<size_t>(index)].name;
+  }
+
+  File file_;
+  Weights weights_;
+  GraphBuilder builder_;
+  std::vector<TensorId> made_;  // by the numbers of the file
+  std::map<size_t, Blocks> blocks_;
+  std::set<size_t> part_of_another_;
+  std::set<std::string> input_names_;
+  std::set<std::string> output_names_;
+};
+
+}  // namespace
+
+Graph import(Bytes file) { return Importer(file).run(); }
+
+}  // namespace dala::model::tflite

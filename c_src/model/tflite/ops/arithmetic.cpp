@@ -1,0 +1,144 @@
+// Arithmetic, element by element, and activations.
+#include "model/tflite/ops/table.hpp"
+
+namespace dala::model::tflite {
+namespace {
+
+using channels_last::Activation;
+using channels_last::finished;
+
+// The same operator of ONNX.
+template <auto& kName>
+void same(Call& call) {
+  std::vector<TensorId> inputs;
+  for (size_t i = 0; i < call.op.inputs.size(); ++i) inputs.push_back(call.in(i));
+  call.set(0, call.builder.add(kName, std::move(inputs)));
+}
+
+// The same of two, with an activation afterwards.
+template <auto& kName>
+void with_activation(Call& call) {
+  const TensorId y = call.builder.add(kName, {call.in(0), call.in(1)});
+  call.set(0, finished(call.builder, y, call.finish(0)));
+}
+
+template <Activation kActivation>
+void activation(Call& call) {
+  channels_last::Finish finish = call.finish(-1);
+  finish.activation = kActivation;
+  if (!is_float(call.in_info(0).type) && !call.in_info(0).quantized()) {
+    Call::unsupported("an activation of integers");
+  }
+  call.set(0, finished(call.builder, call.in(0), finish));
+}
+
+void add_n(Call& call) { call.set(0, call.builder.add("Sum", call.inputs)); }
+
+void square(Call& call) { call.set(0, call.builder.add("Mul", {call.in(0), call.in(0)})); }
+
+void squared_difference(Call& call) {
+  const TensorId difference = call.builder.add("Sub", {call.in(0), call.in(1)});
+  call.set(0, call.builder.add("Mul", {difference, difference}));
+}
+
+void reciprocal_square_root(Call& call) {
+  call.set(0, call.builder.add("Reciprocal", {call.builder.add("Sqrt", {call.in(0)})}));
+}
+
+bool floats(const Call& call) {
+  return is_float(call.in_info(0).type) || call.in_info(0).quantized();
+}
+
+void floor_divide(Call& call) {
+  if (!floats(call)) Call::unsupported("integers, which would be rounded towards 0");
+  call.set(0, call.builder.add("Floor", {call.builder.add("Div", {call.in(0), call.in(1)})}));
+}
+
+// With the sign of the divisor.
+void floor_modulo(Call& call) {
+  GraphBuilder& builder = call.builder;
+  if (!floats(call)) {
+    call.set(0, builder.add("Mod", {call.in(0), call.in(1)}));
+    return;
+  }
+  const TensorId whole = builder.add("Floor", {builder.add("Div", {call.in(0), call.in(1)})});
+  call.set(0, builder.add("Sub", {call.in(0), builder.add("Mul", {whole, call.in(1)})}));
+}
+
+void leaky_relu(Call& call) {
+  call.set(0, call.builder.add("LeakyRelu", {call.in(0)}, {{"alpha", attr::real(call.real(0))}}));
+}
+
+void gelu(Call& call) {
+  call.set(0, call.builder.add("Gelu", {call.in(0)},
+                               {{"approximate", attr::text(call.flag(0) ? "tanh" : "none")}}));
+}
+
+void elu(Call& call) { call.set(0, call.builder.add("Elu", {call.in(0)})); }
+
+constexpr char kAbs[] = "Abs";
+constexpr char kAdd[] = "Add";
+constexpr char kCeil[] = "Ceil";
+constexpr char kCos[] = "Cos";
+constexpr char kDiv[] = "Div";
+constexpr char kExp[] = "Exp";
+constexpr char kFloor[] = "Floor";
+constexpr char kHardSwish[] = "HardSwish";
+constexpr char kLog[] = "Log";
+constexpr char kMax[] = "Max";
+constexpr char kMin[] = "Min";
+constexpr char kMul[] = "Mul";
+constexpr char kNeg[] = "Neg";
+constexpr char kPRelu[] = "PRelu";
+constexpr char kPow[] = "Pow";
+constexpr char kRound[] = "Round";
+constexpr char kSigmoid[] = "Sigmoid";
+constexpr char kSign[] = "Sign";
+constexpr char kSin[] = "Sin";
+constexpr char kSqrt[] = "Sqrt";
+constexpr char kSub[] = "Sub";
+constexpr char kTanh[] = "Tanh";
+
+}  // namespace
+
+Operators arithmetic_operators() {
+  return {
+      {"ABS", same<kAbs>},
+      {"ADD", with_activation<kAdd>, Keeps::itself},
+      {"ADD_N", add_n},
+      {"CEIL", same<kCeil>},
+      {"COS", same<kCos>},
+      {"DIV", with_activation<kDiv>, Keeps::itself},
+      {"ELU", elu},
+      {"EXP", same<kExp>},
+      {"FLOOR", same<kFloor>},
+      {"FLOOR_DIV", floor_divide},
+      {"FLOOR_MOD", floor_modulo},
+      {"GELU", gelu},
+      {"HARD_SWISH", same<kHardSwish>},
+      {"LEAKY_RELU", leaky_relu},
+      {"LOG", same<kLog>},
+      {"LOGISTIC", same<kSigmoid>, Keeps::bounds},
+      {"MAXIMUM", same<kMax>, Keeps::values},
+      {"MINIMUM", same<kMin>, Keeps::values},
+      {"MUL", with_activation<kMul>, Keeps::itself},
+      {"NEG", same<kNeg>},
+      {"POW", same<kPow>},
+      {"PRELU", same<kPRelu>},
+      {"RELU", activation<Activation::relu>, Keeps::itself},
+      {"RELU6", activation<Activation::relu6>, Keeps::itself},
+      {"RELU_0_TO_1", activation<Activation::relu_0_to_1>, Keeps::itself},
+      {"RELU_N1_TO_1", activation<Activation::relu_n1_to_1>, Keeps::itself},
+      {"ROUND", same<kRound>},
+      {"RSQRT", reciprocal_square_root},
+      {"SIGN", same<kSign>},
+      {"SIN", same<kSin>},
+      {"SQRT", same<kSqrt>},
+      {"SQUARE", square},
+      {"SQUARED_DIFFERENCE", squared_difference},
+      {"SUB", with_activation<kSub>, Keeps::itself},
+      {"TANH", same<kTanh>, Keeps::bounds},
+  };
+}
+
+}  // namespace dala::model::tflite

@@ -1,0 +1,180 @@
+// Operators that move elements around: results are made of elements of the inputs.
+#include <algorithm>
+
+#include "model/tensorflow.hpp"
+#include "model/tflite/ops/table.hpp"
+#include "runtime/error.hpp"
+
+namespace dala::model::tflite {
+namespace {
+
+int64_t known_axis(const Call& call, size_t input) {
+  const auto axes = call.builder.known_integers(call.in(input), "an axis");
+  if (axes.size() != 1) throw Error(Reason::invalid_model, text(axes.size(), " axes, not one"));
+  return axes[0];
+}
+
+void batch_to_space(Call& call) {
+  call.set(0, tensorflow::batch_to_space(call.builder, call.in(0), call.in(1), call.in(2)));
+}
+
+void space_to_batch(Call& call) {
+  call.set(0, tensorflow::space_to_batch(call.builder, call.in(0), call.in(1), call.in(2)));
+}
+
+void broadcast_to(Call& call) {
+  const TensorId shape = call.builder.cast(call.in(1), ElementType::i64);
+  call.set(0, call.builder.add("Expand", {call.in(0), shape}));
+}
+
+void concatenation(Call& call) {
+  for (size_t i = 0; i < call.op.inputs.size(); ++i) call.in(i);
+  const TensorId y =
+      call.builder.add("Concat", call.inputs, {{"axis", attr::integer(call.integer(0))}});
+  call.set(0, channels_last::finished(call.builder, y, call.activation(1)));
+}
+
+void expand_dims(Call& call) {
+  const TensorId axis = call.builder.integers({known_axis(call, 1)});
+  call.set(0, call.builder.add("Unsqueeze", {call.in(0), axis}));
+}
+
+void gather(Call& call) {
+  if (call.integer(1) != 0) Call::unsupported("indices that differ from batch to batch");
+  call.set(0, call.builder.add("Gather", {call.in(0), call.in(1)},
+                               {{"axis", attr::integer(call.integer(0))}}));
+}
+
+void gather_nd(Call& call) {
+  const TensorId places = call.builder.cast(call.in(1), ElementType::i64);
+  call.set(0, call.builder.add("GatherND", {call.in(0), places}));
+}
+
+// Constants are written out, and quantized tensors are floats, already.
+void unchanged(Call& call) { call.set(0, call.in(0)); }
+
+void mirror_pad(Call& call) {
+  call.set(0, tensorflow::mirror_pad(call.builder, call.in(0), call.in(1), call.byte(0) == 1));
+}
+
+void pack(Call& call) {
+  for (size_t i = 0; i < call.op.inputs.size(); ++i) call.in(i);
+  call.set(0, tensorflow::stack(call.builder, call.inputs, call.integer(1)));
+}
+
+void pad(Call& call) {
+  call.set(0, tensorflow::pad(call.builder, call.in(0), call.in(1), call.optional(2)));
+}
+
+void reshape(Call& call) {
+  // Old files have the shape among the options only; it may be there and be out of date, too.
+  const TensorId shape = call.has(1) ? call.in(1) : call.builder.integers(call.integers(0));
+  call.set(0, tensorflow::reshape(call.builder, call.in(0), shape));
+}
+
+void reverse(Call& call) {
+  const std::vector<int64_t> axes = call.builder.known_integers(call.in(1), "an axis");
+  const auto all = [&](int64_t value) {
+    return call.builder.integers(std::vector<int64_t>(axes.size(), value));
+  };
+  call.set(0, call.builder.add("Slice", {call.in(0), all(-1), all(INT64_MIN),
+                                         call.builder.integers(axes), all(-1)}));
+}
+
+void slice(Call& call) {
+  call.set(0, tensorflow::slice(call.builder, call.in(0), call.in(1), call.in(2)));
+}
+
+void set_all(Call& call, const std::vector<TensorId>& results) {
+  for (size_t i = 0; i < results.size(); ++i) call.set(i, results[i]);
+}
+
+void split(Call& call) {
+  const int64_t axis = known_axis(call, 0);
+  set_all(call, call.builder.add_many("Split", {call.in(1)}, call.op.outputs.size(),
+                                      {{"axis", attr::integer(axis)}}));
+}
+
+// A size of -1 is what is left, which the file's own shapes tell.
+void split_sizes(Call& call) {
+  const int64_t axis = known_axis(call, 2);
+  std::vector<int64_t> sizes = call.builder.known_integers(call.in(1), "sizes of parts");
+  if (sizes.size() != call.op.outputs.size()) {
+    throw Error(Reason::invalid_model,
+                text(sizes.size(), " sizes for ", call.op.outputs.size(), " parts"));
+  }
+  for (size_t i = 0; i < sizes.size(); ++i) {
+    const Shape& shape = call.out_info(i).shape;
+    const int64_t at = axis < 0 ? axis + static_cast<int64_t>(shape.size()) : axis;
+    if (sizes[i] >= 0) continue;
+    if (at < 0 || at >= static_cast<int64_t>(shape.size())) {
+      throw Error(Reason::invalid_model, text("there is no axis ", axis));
+    }
+    sizes[i] = shape[static_cast<size_t>(at)];
+  }
+  set_all(call, call.builder.add_many("Split", {call.in(0), call.builder.integers(sizes)},
+                                      sizes.size(), {{"axis", attr::integer(axis)}}));
+}
+
+void squeeze(Call& call) {
+  std::vector<TensorId> inputs{call.in(0)};
+  const std::vector<int64_t> axes = call.integers(0);
+  if (!axes.empty()) inputs.push_back(call.builder.integers(axes));
+  call.set(0, call.builder.add("Squeeze", std::move(inputs)));
+}
+
+void strided_slice(Call& call) {
+  if (call.flag(5)) Call::unsupported("ends that count from the beginnings");
+  const tensorflow::SliceMasks masks{call.integer(0), call.integer(1), call.integer(2),
+                                     call.integer(3), call.integer(4)};
+  call.set(0, tensorflow::strided_slice(call.builder, call.in(0), call.in(1), call.in(2),
+                                        call.in(3), masks));
+}
+
+void tile(Call& call) {
+  const TensorId repeats = call.builder.cast(call.in(1), ElementType::i64);
+  call.set(0, call.builder.add("Tile", {call.in(0), repeats}));
+}
+
+void transpose(Call& call) {
+  call.set(0, call.builder.transpose(call.in(0),
+                                     call.builder.known_integers(call.in(1), "an order of axes")));
+}
+
+void unpack(Call& call) {
+  set_all(call,
+          tensorflow::unstack(call.builder, call.in(0), call.integer(1), call.op.outputs.size()));
+}
+
+}  // namespace
+
+Operators movement_operators() {
+  return {
+      {"BATCH_TO_SPACE_ND", batch_to_space, Keeps::values},
+      {"BROADCAST_TO", broadcast_to, Keeps::values},
+      {"CONCATENATION", concatenation, Keeps::values},
+      {"DENSIFY", unchanged, Keeps::values},
+      {"DEQUANTIZE", unchanged, Keeps::values},
+      {"EXPAND_DIMS", expand_dims, Keeps::values},
+      {"GATHER", gather, Keeps::values},
+      {"GATHER_ND", gather_nd, Keeps::values},
+      {"MIRROR_PAD", mirror_pad, Keeps::values},
+      {"PACK", pack, Keeps::values},
+      {"PAD", pad, Keeps::values},
+      {"PADV2", pad, Keeps::values},
+      {"QUANTIZE", unchanged, Keeps::values},
+      {"RESHAPE", reshape, Keeps::values},
+      {"REVERSE_V2", reverse, Keeps::values},
+      {"SLICE", slice, Keeps::values},
+      {"SPACE_TO_BATCH_ND", space_to_batch, Keeps::values},
+      {"SPLIT", split, Keeps::values},
+      {"SPLIT_V", split_sizes, Keeps::values},
+      {"SQUEEZE", squeeze, Keeps::values},
+      {"STRIDED_SLICE", strided_slice, Keeps::values},
+      {"TILE", tile, Keeps::values},
+      {"TRANSPOSE", transpose, Keeps::values},
+      {"UNPACK", unpack, Keeps::values},
+  };
+}
+
+}  // namespace dala::model::tflite
