@@ -43,9 +43,7 @@ class Importer {
   // Names of inputs and outputs are told apart by the number of the tensor where need be.
   Port port_of(size_t index, std::set<std::string>& taken) const {
     const TensorInfo& info = file_.tensors[index];
-    if (!info.unreadable.empty()) {
-      throw Error(Reason::unsupported_op, text(info.unreadable, " in \"", info.name, "\""));
-    }
+    need_readable(info);
     Port port;
     port.name = std::string(info.name);
     if (port.name.empty() || taken.count(port.name) != 0) port.name += text(":", index);
@@ -130,6 +128,7 @@ class Importer {
     std::string problem;
     try {
       for (int64_t input : inputs_of(index)) call.inputs.push_back(resolved(input));
+      for (int64_t output : op.outputs) need_readable(file_.tensors[static_cast<size_t>(output)]);
       if (known != nullptr) build(index, *known, call);
     } catch (const Error& error) {
       if (error.reason != Reason::unsupported_op) {

@@ -93,12 +93,15 @@ ElementType graph_type(const TensorInfo& tensor) {
   return half || tensor.quantized() ? ElementType::f32 : tensor.type;
 }
 
+void need_readable(const TensorInfo& tensor) {
+  if (tensor.unreadable.empty()) return;
+  throw Error(Reason::unsupported_op, text(tensor.unreadable, " in \"", tensor.name, "\""));
+}
+
 Weights::Weights(size_t file_bytes) : left_(kAlwaysAllowed + kMostGrowth * file_bytes) {}
 
 HostTensorPtr Weights::read(const TensorInfo& tensor) {
-  if (!tensor.unreadable.empty()) {
-    throw Error(Reason::unsupported_op, text(tensor.unreadable, " in \"", tensor.name, "\""));
-  }
+  need_readable(tensor);
   const ElementType type = graph_type(tensor);
   TensorType whole;
   try {

@@ -20,6 +20,9 @@ class Weights {
   size_t left_;
 };
 
+// Throws `unsupported_op` for tensors of a type that there is none of here.
+void need_readable(const TensorInfo& tensor);
+
 // The type that a tensor has in the graph.
 ElementType graph_type(const TensorInfo& tensor);
 

@@ -340,6 +340,18 @@ TEST_CASE("operators that are not there are refused together, with where they ar
         "(first); tflite.MyOwn (third)");
 }
 
+TEST_CASE("types that there are no tensors of are refused where they are computed") {
+  TfliteWriter writer;
+  const int x = writer.tensor("x", {2});
+  const int z = writer.tensor("z", {2}, 8);  // complex numbers
+  const int y = writer.tensor("y", {2});
+  writer.op(53, {x}, {z}).op(135, {z}, {y}).inputs({x}).outputs({y});
+  CHECK(
+      failure([&] { load_lite(writer.str()); }) ==
+      "unsupported_op: the model uses operators that are not supported: tflite.CAST with elements "
+      "of type 8 in \"z\" (z); tflite.COMPLEX_ABS (y)");
+}
+
 TEST_CASE("a TFLite file that is cut off anywhere is refused") {
   const std::string file = varied_model();
   REQUIRE(load_hostile(as_bytes(file)));

@@ -103,8 +103,8 @@ std::optional<Range> range_of(const TensorInfo& tensor) {
       highest = 255;
       break;
     case ElementType::i8:
-      lowest = -128;
-      highest = 127;
+      lowest = tensor.nibbles ? -8 : -128;
+      highest = tensor.nibbles ? 7 : 127;
       break;
     case ElementType::i16:
       lowest = -32768;
