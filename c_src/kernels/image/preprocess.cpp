@@ -40,6 +40,14 @@ struct Preprocess {
   float unused = 0;
 };
 
+// The same layout as the struct of that name in preprocess_cpu.cl.
+struct Column {
+  int32_t first = 0;
+  int32_t last = 0;
+  float at_first = 0;
+  float at_last = 0;
+};
+
 struct Size {
   int64_t height = 0;
   int64_t width = 0;
@@ -178,8 +186,12 @@ KernelStep preprocess_step(Planner& planner, const Call& call) {
   // Columns of the picture that an output may cover beside its share.
   constexpr int64_t kMargin = 4;
   const int64_t column_bytes = view.channels * static_cast<int64_t>(sizeof(float));
-  const int64_t line_columns = line_bytes(planner) / column_bytes - kMargin;
-  const int64_t fitting = line_columns * view.width_to / view.width_in;
+  // One element more, since three channels are read as four.
+  constexpr int64_t kExtra = sizeof(float);
+  const int64_t line_columns = (line_bytes(planner) - kExtra) / column_bytes - kMargin;
+  const int64_t fitting =
+      std::min<int64_t>(line_columns * view.width_to / view.width_in,
+                        line_bytes(planner) / static_cast<int64_t>(sizeof(Column)));
   if (!planner.cpu_class() || fitting < 1) {
     return {program,
             "preprocess_items",
@@ -191,10 +203,11 @@ KernelStep preprocess_step(Planner& planner, const Call& call) {
   view.columns = tile.columns;
   view.rows = tile.rows;
   const int64_t needed = tile.columns * view.width_in / view.width_to + kMargin;
+  const auto line = static_cast<size_t>(std::min(needed, view.width_in) * column_bytes + kExtra);
+  const size_t spans = static_cast<size_t>(tile.columns) * sizeof(Column);
   return {program,
           "preprocess_tiles",
-          {input(0), output(), value(view),
-           LocalMemory{static_cast<size_t>(std::min(needed, view.width_in) * column_bytes)}},
+          {input(0), output(), value(view), LocalMemory{line}, LocalMemory{spans}},
           tile_range(result, tile)};
 }
 
