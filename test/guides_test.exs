@@ -117,6 +117,7 @@ defmodule Dala.GuidesTest do
   test "the examples on models" do
     Code.eval_string(Enum.join(code("guides/onnx.md"), "\n"))
     Code.eval_string(Enum.join(code("guides/tfjs.md"), "\n"))
+    Code.eval_string(Enum.join(code("guides/tflite.md"), "\n"))
   end
 
   test "the examples on pictures and models" do

@@ -10,8 +10,9 @@ using model::Dimension;
 using model::Model;
 using model::Port;
 
-// {name, dtype of its buffers, element type in the file, dimensions}; a dimension is a number, a
-// name, or nil; dimensions as a whole are nil when any shape will do.
+// {name, dtype of its buffers, element type in the file, dimensions, {scale, zero point}}; a
+// dimension is a number, a name, or nil; dimensions as a whole are nil when any shape will do, and
+// the last is nil unless integers stand for real numbers.
 Term encode_port(ErlNifEnv* env, const Port& port) {
   Term shape = atom(env, "nil");
   if (port.shape) {
@@ -26,8 +27,13 @@ Term encode_port(ErlNifEnv* env, const Port& port) {
     }
     shape = list(env, dimensions);
   }
+  Term scale = atom(env, "nil");
+  if (port.quantization) {
+    scale = tuple(
+        env, {number(env, port.quantization->scale), integer(env, port.quantization->zero_point)});
+  }
   return tuple(env, {string(env, port.name), atom(env, to_string(model::storage_of(port.type))),
-                     atom(env, model::to_string(port.type)), shape});
+                     atom(env, model::to_string(port.type)), shape, scale});
 }
 
 Term encode_ports(ErlNifEnv* env, const std::vector<Port>& ports) {

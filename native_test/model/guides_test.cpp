@@ -8,6 +8,7 @@
 
 #include "kernels/descriptor.hpp"
 #include "model/tfjs/table.hpp"
+#include "model/tflite/ops/table.hpp"
 
 namespace dala::test {
 namespace {
@@ -30,9 +31,10 @@ void check_guide(const std::string& name, const std::string& table) {
   }
 }
 
-std::string row(const std::string& family, const model::tfjs::Operators& operators) {
+template <typename Operators>
+std::string row(const std::string& family, const Operators& operators) {
   std::vector<std::string> names;
-  for (const model::tfjs::Operator& each : operators) names.push_back(each.name);
+  for (const auto& each : operators) names.push_back(each.name);
   return "| " + family + " | " + join(names, ", ") + " |\n";
 }
 
@@ -51,6 +53,23 @@ TEST_CASE("the guide lists the operators of TF.js") {
     CHECK(table.find(" " + name) != std::string::npos);
   }
   check_guide("tfjs.md", table);
+}
+
+TEST_CASE("the guide lists the operators of TFLite") {
+  namespace tflite = model::tflite;
+  const std::string table =
+      "| | |\n|---|---|\n" + row("Element by element", tflite::arithmetic_operators()) +
+      row("Comparing and choosing", tflite::comparison_operators()) +
+      row("Pictures", tflite::plane_operators()) +
+      row("Detections", tflite::detection_operators()) +
+      row("Rearranging", tflite::movement_operators()) +
+      row("Types, and tensors from shapes", tflite::shape_operators()) +
+      row("Reducing, and products of matrices", tflite::reduction_operators());
+  for (const std::string& name : tflite::operator_names()) {
+    CAPTURE(name);
+    CHECK(table.find(" " + name) != std::string::npos);
+  }
+  check_guide("tflite.md", table);
 }
 
 }  // namespace dala::test

@@ -3,7 +3,6 @@ defmodule Dala.ML.Batch do
   # Runs a model on pictures, all at once where its input takes them, and takes what comes out apart
   # again, picture by picture.
 
-  alias Dala.Gpu.Compute
   alias Dala.Gpu.Compute.{Buffer, Error}
   alias Dala.ML.{Gpu, Output}
 
@@ -36,21 +35,24 @@ defmodule Dala.ML.Batch do
   defp predict(model, input) do
     with {:ok, outputs} <- Gpu.predict(model, as_taken(input, model)) do
       case {model.outputs, outputs} do
-        {[%{name: name}], output} -> {:ok, [{name, output}]}
-        {ports, outputs} -> {:ok, for(%{name: name} <- ports, do: {name, outputs[name]})}
+        {[port], output} -> {:ok, [{port.name, Output.real!(output, port)}]}
+        {ports, outputs} -> {:ok, for(port <- ports, do: {port.name, real!(outputs, port)})}
       end
     end
   end
 
-  # Models that take integers take levels from 0 to 255, so half is added before the rest is cut.
-  defp as_taken(input, %{inputs: [%{dtype: dtype} | _]}) when dtype in [:u8, :s32, :u32, :s64] do
-    half = Buffer.new([0.5], {1})
-    output = Buffer.zeros(input.shape)
+  defp real!(outputs, port), do: Output.real!(outputs[port.name], port)
 
-    case Compute.run_kernel(:elementwise_add, [input, half], output) do
-      :ok -> Output.run!(:cast, output, input.shape, dtype)
-      {:error, error} -> raise error
-    end
+  # Models that take integers take levels from 0 to 255, so half is added before the rest is cut;
+  # those that take signed bytes take the same less 128.
+  defp as_taken(input, %{inputs: [%{dtype: dtype} = port | _]})
+       when dtype in [:u8, :s32, :u32, :s64] do
+    levels =
+      :elementwise_add
+      |> Output.with!(input, 0.5)
+      |> then(&Output.run!(:cast, &1, &1.shape, dtype))
+
+    if port[:type] == :i8, do: Output.with!(:elementwise_sub, levels, 128), else: levels
   end
 
   defp as_taken(input, _model), do: input

@@ -1,6 +1,6 @@
 defmodule Dala.ML.Gpu do
   @moduledoc """
-  Runs ONNX and TF.js models on the device.
+  Runs ONNX, TFLite and TF.js models on the device.
 
       {:ok, model} = Dala.ML.Gpu.load_model("classifier.onnx")
       {:ok, output} = Dala.ML.Gpu.predict(model, input)
@@ -14,8 +14,8 @@ defmodule Dala.ML.Gpu do
   What the first prediction with inputs of a certain shape works out is kept for the next ones. A
   model whose shapes depend on values (`NonZero`, `NonMaxSuppression`) runs step by step instead.
 
-  The guides list the operators that are supported, of [ONNX](onnx.md) and of [TF.js](tfjs.md). A
-  model with others is refused by `load_model/2`, which names all of them.
+  The guides list the operators that are supported, of [ONNX](onnx.md), [TFLite](tflite.md) and
+  [TF.js](tfjs.md). A model with others is refused by `load_model/2`, which names all of them.
   """
 
   alias Dala.Gpu.Compute.{Buffer, Command, Error, Native, NxBridge, Runtime}
@@ -29,8 +29,8 @@ defmodule Dala.ML.Gpu do
   @type layer :: %{layer: String.t(), ms: float()}
 
   @doc """
-  Loads a model: one of `available_models/0`, the path of an `.onnx` file or of the `model.json` of
-  a TF.js graph model, the folder of the latter, or the bytes of a file.
+  Loads a model: one of `available_models/0`, the path of an `.onnx` or `.tflite` file or of the
+  `model.json` of a TF.js graph model, the folder of the latter, or the bytes of a file.
 
   The weights of a TF.js model lie beside its `model.json`, so bytes do not do for one that has any.
   Only the calling process waits. A file that is not there is `:model_not_found` with the places
@@ -112,8 +112,11 @@ defmodule Dala.ML.Gpu do
   # Most TF.js models are called model.json; what they are is the name of their folder.
   defp title(path) do
     case Path.basename(path) do
-      "model.json" -> path |> Path.expand() |> Path.dirname() |> Path.basename()
-      file -> file |> Path.basename(".onnx") |> Path.basename(".json")
+      "model.json" ->
+        path |> Path.expand() |> Path.dirname() |> Path.basename()
+
+      file ->
+        Enum.reduce([".onnx", ".tflite", ".json"], file, &Path.basename(&2, &1))
     end
   end
 

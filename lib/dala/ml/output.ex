@@ -78,6 +78,24 @@ defmodule Dala.ML.Output do
     end
   end
 
+  @doc "Gives the real numbers that the integers of a quantized model's output stand for."
+  def real!(output, %{quantization: %{scale: scale, zero_point: zero_point}}) do
+    shifted = with!(:elementwise_sub, f32!(output), zero_point)
+    with!(:elementwise_mul, shifted, scale)
+  end
+
+  def real!(output, _port), do: output
+
+  @doc "Runs a kernel of two on a buffer and one number."
+  def with!(kernel, buffer, number) do
+    output = Buffer.zeros(buffer.shape, buffer.dtype)
+
+    case Compute.run_kernel(kernel, [buffer, Buffer.new([number], {1}, buffer.dtype)], output) do
+      :ok -> output
+      {:error, error} -> raise error
+    end
+  end
+
   @doc "Runs a kernel with one input into a buffer of its own."
   def run!(kernel, input, shape, dtype, params \\ %{}) do
     run_into!(kernel, input, Buffer.zeros(shape, dtype), params)

@@ -13,6 +13,8 @@ defmodule Dala.ML.Gpu.Model do
     * `:type` - the element type in the file, where that is wider: `:f16` and `:bf16` are held as
       `:f32`, `:bool` as `:u8`, `:i8` and `:i16` as `:s32`, `:u16` as `:u32`, and `:u64` in the
       bits of `:s64`
+    * `:quantization` - `%{scale: scale, zero_point: zero_point}` where integers stand for the real
+      numbers scale * (integer - zero_point), as in quantized TFLite files, else `nil`
 
   `:contract` says how a model that was loaded by its name is used, see `Dala.ML.Models.Contract`;
   it is `nil` for any other.
@@ -30,7 +32,8 @@ defmodule Dala.ML.Gpu.Model do
           name: String.t(),
           shape: tuple() | nil,
           dtype: Dala.Gpu.Compute.Buffer.dtype(),
-          type: atom()
+          type: atom(),
+          quantization: %{scale: float(), zero_point: integer()} | nil
         }
   @type t :: %__MODULE__{
           ref: reference(),
@@ -47,10 +50,19 @@ defmodule Dala.ML.Gpu.Model do
   end
 
   defp ports(ports) do
-    for {name, dtype, type, dims} <- ports do
-      %{name: name, shape: dims && List.to_tuple(dims), dtype: dtype, type: type}
+    for {name, dtype, type, dims, scale} <- ports do
+      %{
+        name: name,
+        shape: dims && List.to_tuple(dims),
+        dtype: dtype,
+        type: type,
+        quantization: quantization(scale)
+      }
     end
   end
+
+  defp quantization(nil), do: nil
+  defp quantization({scale, zero_point}), do: %{scale: scale, zero_point: zero_point}
 
   @doc false
   @spec format([port_info()]) :: String.t()

@@ -31,4 +31,34 @@ defmodule Dala.ML.Models.Labels do
   @spec list(:imagenet | :imagenet_1001 | :coco | :pascal) :: [String.t()]
   def list(:imagenet_1001), do: ["background" | list(:imagenet)]
   for {name, names} <- @lists, do: def(list(unquote(name)), do: unquote(names))
+
+  # Of a list as it lies in the file; names of classes take far less.
+  @largest 256 * 1024
+
+  @doc """
+  Gives the lists of names that a TFLite file carries, by the names they have there.
+
+  Such files end in an archive of what its authors attached. Texts larger than 256 KB are left out.
+
+  ## Example
+
+      iex> Dala.ML.Models.Labels.attached("examples/double.tflite")
+      %{}
+  """
+  @spec attached(Path.t()) :: %{String.t() => [String.t()]}
+  def attached(path) do
+    case :zip.unzip(File.read!(path), [:memory, file_filter: &small_text?/1]) do
+      {:ok, files} ->
+        for {name, text} <- files, String.valid?(text), into: %{} do
+          {to_string(name), String.split(text, ["\r\n", "\n"], trim: true)}
+        end
+
+      {:error, _no_archive} ->
+        %{}
+    end
+  end
+
+  defp small_text?({:zip_file, name, _info, _comment, _offset, size}) do
+    Path.extname(to_string(name)) == ".txt" and size <= @largest
+  end
 end
