@@ -126,6 +126,7 @@ fuzz: setup ## feed damaged files to the model loader for FUZZ_SECONDS
 	@CXX=clang++ $(MAKE) --no-print-directory configure-fuzz
 	$(call build,$(FUZZ_DIR),dala_fuzz)
 	@mkdir -p $(FUZZ_DIR)/corpus
+	@cp examples/double.json $(FUZZ_DIR)/corpus
 	@find $(ONNX_DATA) -name model.onnx -size -8k | head -400 | while read -r file; do \
 	  cp "$$file" "$(FUZZ_DIR)/corpus/$$(basename "$$(dirname "$$file")")"; done
 	@$(cold_caches) && cd $(FUZZ_DIR) && ASAN_OPTIONS=detect_leaks=0:detect_container_overflow=0:intercept_tls_get_addr=0 \

@@ -1,5 +1,6 @@
 #include "model/host_tensor.hpp"
 
+#include <bit>
 #include <cmath>
 #include <limits>
 #include <utility>
@@ -111,15 +112,14 @@ HostTensorPtr scalar_of(ElementType type, double value, Shape shape) {
 }
 
 float from_half(uint16_t bits) {
-  const int exponent = (bits >> 10) & 0x1f;
-  const auto mantissa = static_cast<float>(bits & 0x3ff);
+  const uint32_t magnitude = bits & 0x7fff;
   float value = 0;
-  if (exponent == 0x1f) {
-    value = mantissa == 0 ? INFINITY : NAN;
-  } else if (exponent == 0) {
-    value = std::ldexp(mantissa, -24);
+  if (magnitude < 0x400) {
+    value = static_cast<float>(magnitude) * 0x1p-24F;
   } else {
-    value = std::ldexp(mantissa + 1024, exponent - 25);
+    // The exponent moves from a bias of 15 to one of 127, or to that of infinities and NaNs.
+    const uint32_t moved = magnitude < 0x7c00 ? 112U << 23 : 224U << 23;
+    value = std::bit_cast<float>((magnitude << 13) + moved);
   }
   return (bits & 0x8000) != 0 ? -value : value;
 }

@@ -21,14 +21,19 @@ std::string_view text_of(std::span<const std::byte> file) {
 std::string describe(const NodeDef& node) { return text(node.op, " (", node.name, ")"); }
 
 // The type of a node's output. Attributes that are more special come first.
-ElementType type_of(const NodeDef& node) {
+ElementType type_of(const NodeDef& node, size_t output) {
   static const std::set<std::string> kTruths{
       "All",       "Any",        "Equal",     "Greater",    "GreaterEqual", "IsNan",   "Less",
       "LessEqual", "LogicalAnd", "LogicalOr", "LogicalXor", "LogicalNot",   "NotEqual"};
   static const std::set<std::string> kNumbers{"ArgMax", "ArgMin", "Shape", "Size", "Rank", "Where"};
   if (kTruths.count(node.op) != 0) return ElementType::boolean;
   if (kNumbers.count(node.op) != 0) return ElementType::i32;
-  for (const char* attribute : {"DstT", "dtype", "T", "Tparams"}) {
+  if (node.op == "TopKV2" && output == 1) return ElementType::i32;
+  if (node.op.rfind("NonMaxSuppression", 0) == 0) {
+    const bool scores = node.op == "NonMaxSuppressionV5" && output == 1;
+    return scores ? ElementType::f32 : ElementType::i32;
+  }
+  for (const char* attribute : {"DstT", "dtype", "T", "Tparams", "Tidx"}) {
     if (const auto type = node.type(attribute)) return *type;
   }
   return ElementType::f32;
@@ -119,8 +124,8 @@ class Importer {
         Output port;
         port.name = key;
         port.source = source_of(tensor == nullptr ? key : tensor->text(what));
-        port.type =
-            type == nullptr ? type_of(nodes_[port.source.node]) : element_type_of(*type, what);
+        port.type = type == nullptr ? type_of(nodes_[port.source.node], port.source.output)
+                                    : element_type_of(*type, what);
         if (shape != nullptr) port.shape = read_shape(*shape, what);
         visit(std::move(port));
       }
@@ -145,7 +150,7 @@ class Importer {
       const std::string& op = nodes_[i].op;
       if (used[i] || op == "NoOp" || op == "Const" || op == "Placeholder" || op == "Assert")
         continue;
-      outputs_.push_back({nodes_[i].name, {i, 0}, type_of(nodes_[i]), std::nullopt});
+      outputs_.push_back({nodes_[i].name, {i, 0}, type_of(nodes_[i], 0), std::nullopt});
     }
     if (outputs_.empty()) reject("the graph has no outputs");
   }

@@ -183,14 +183,31 @@ HostTensorPtr read_tensor(const Entry& entry, Shards& shards) {
   std::vector<std::byte> written(entry.bytes());
   shards.read(written.data(), written.size());
   const size_t count = written.size() / size_of(entry.coding);
-  for (size_t i = 0; i < count; ++i) {
-    double value = entry.coding == Coding::u8    ? element<uint8_t>(written, i)
-                   : entry.coding == Coding::u16 ? element<uint16_t>(written, i)
-                                                 : from_half(element<uint16_t>(written, i));
-    if (entry.scaled) value = value * entry.scale + entry.min;
-    // Halves towards plus infinity, as JavaScript rounds.
-    if (entry.type == ElementType::i32) value = std::floor(value + 0.5);
-    tensor->set(static_cast<int64_t>(i), value);
+  const auto decode = [&](auto* to, auto value_of) {
+    for (size_t i = 0; i < count; ++i) {
+      double value = value_of(i);
+      if (entry.scaled) value = value * entry.scale + entry.min;
+      if constexpr (std::is_same_v<decltype(to), float*>) {
+        to[i] = static_cast<float>(value);
+      } else {
+        // Halves towards plus infinity, as JavaScript rounds.
+        tensor->set(static_cast<int64_t>(i), std::floor(value + 0.5));
+      }
+    }
+  };
+  const auto decode_as = [&](auto value_of) {
+    if (entry.type == ElementType::f32) {
+      decode(tensor->data<float>(), value_of);
+    } else {
+      decode(tensor->data<int32_t>(), value_of);
+    }
+  };
+  if (entry.coding == Coding::u8) {
+    decode_as([&](size_t i) { return element<uint8_t>(written, i); });
+  } else if (entry.coding == Coding::u16) {
+    decode_as([&](size_t i) { return element<uint16_t>(written, i); });
+  } else {
+    decode_as([&](size_t i) { return from_half(element<uint16_t>(written, i)); });
   }
   return tensor;
 }

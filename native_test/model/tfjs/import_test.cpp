@@ -74,6 +74,25 @@ TEST_CASE("inputs and outputs without a signature are placeholders and what nobo
   CHECK_FALSE(graph.outputs[0].shape.has_value());
 }
 
+TEST_CASE("outputs without a signature have the types of their nodes") {
+  TfjsWriter writer;
+  writer.placeholder("x", {4}).weight<int32_t>("k", {}, {2});
+  writer.node("TopKV2", "top", {"x", "k"}, {kind("T", "DT_FLOAT")})
+      .node("Greater", "more", {"x", "top"}, {kind("T", "DT_FLOAT")})
+      .node("Cast", "cast", {"x"}, {kind("SrcT", "DT_FLOAT"), kind("DstT", "DT_INT64")})
+      .node("Range", "range", {"k", "k", "k"}, {kind("Tidx", "DT_INT32")});
+  writer.signature(
+      "{\"outputs\":{\"top\":{\"name\":\"top\"},\"places\":{\"name\":\"top:1\"},\"more\":{"
+      "\"name\":\"more\"},\"cast\":{\"name\":\"cast\"},\"range\":{\"name\":\"range\"}}}");
+  const TemporaryFolder folder;
+  writer.write(folder);
+  const Graph graph = model::tfjs::import(bytes_of(writer.json()), folder.str());
+  std::vector<ElementType> types;
+  for (const model::Port& port : graph.outputs) types.push_back(port.type);
+  CHECK(types == std::vector<ElementType>{ElementType::f32, ElementType::i32, ElementType::boolean,
+                                          ElementType::i32, ElementType::i32});
+}
+
 TEST_CASE("a signature names inputs and outputs, in its order") {
   TfjsWriter writer;
   // Nodes come in any order, and what no output needs may be of any kind.
