@@ -128,13 +128,17 @@ ClEvent Enqueuer::enqueue_step(const Step& step, const BoundStage& part,
   cl_event event = nullptr;
   if (const auto* kernel = std::get_if<KernelStep>(&step)) {
     std::lock_guard lock(kernel_mutex_);
-    const cl_kernel object = kernel->program->kernel(kernel->entry);
-    set_arguments(object, *kernel, part);
+    Program::Kernel& shared = kernel->program->kernel(kernel->entry);
+    set_arguments(shared.object.get(), *kernel, part);
     const Range& range = kernel->range;
-    check(cl().clEnqueueNDRangeKernel(queue, object, static_cast<cl_uint>(range.dimensions),
-                                      nullptr, range.global.data(), range.local.data(),
-                                      count(wait_for), data_or_null(wait_for), &event),
+    const size_t width = *std::max_element(range.global.begin(), range.global.end());
+    std::vector<cl_event> all = wait_for;
+    shared.growth.wait_for_others(width, all);
+    check(cl().clEnqueueNDRangeKernel(
+              queue, shared.object.get(), static_cast<cl_uint>(range.dimensions), nullptr,
+              range.global.data(), range.local.data(), count(all), data_or_null(all), &event),
           "clEnqueueNDRangeKernel");
+    shared.growth.launched(width, event);
   } else if (const auto* copy = std::get_if<CopyStep>(&step)) {
     check(cl().clEnqueueCopyBuffer(queue, resolve(copy->from, part), resolve(copy->to, part), 0, 0,
                                    copy->bytes, count(wait_for), data_or_null(wait_for), &event),

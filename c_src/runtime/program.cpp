@@ -120,10 +120,10 @@ ClProgram Program::compile() const {
   return program;
 }
 
-cl_kernel Program::kernel(const std::string& entry) {
+Program::Kernel& Program::kernel(const std::string& entry) {
   const auto found = kernels_.find(entry);
-  if (found != kernels_.end()) return found->second.get();
-  return kernels_.emplace(entry, create_kernel(entry)).first->second.get();
+  if (found != kernels_.end()) return found->second;
+  return kernels_.emplace(entry, Kernel{create_kernel(entry), {}}).first->second;
 }
 
 ClKernel Program::create_kernel(const std::string& entry) const {

@@ -13,6 +13,7 @@
 
 #include "runtime/cl_api.hpp"
 #include "runtime/error.hpp"
+#include "runtime/grid_growth.hpp"
 
 namespace dala {
 
@@ -32,8 +33,12 @@ class Program {
 
   bool ready() const { return ready_.load(std::memory_order_acquire); }
 
-  // A kernel of a ready program. The object is shared: set arguments and enqueue under one lock.
-  cl_kernel kernel(const std::string& entry);
+  // A kernel of a ready program. It is shared: set arguments and enqueue under one lock.
+  struct Kernel {
+    ClKernel object;
+    GridGrowth growth;
+  };
+  Kernel& kernel(const std::string& entry);
   // A kernel object of its own.
   ClKernel create_kernel(const std::string& entry) const;
 
@@ -68,7 +73,7 @@ class Program {
   std::atomic<bool> measured_{false};
   std::atomic<double> rate_{0.25};  // nanoseconds per unit of work, beyond what any launch takes
   ClProgram program_;
-  std::map<std::string, ClKernel> kernels_;
+  std::map<std::string, Kernel> kernels_;
 };
 
 class ProgramCache {

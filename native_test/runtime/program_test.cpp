@@ -63,7 +63,7 @@ TEST_CASE("a program is built once, saved, and read back without its source") {
   program->build();
   CHECK(program->saved());
   CHECK(fs::last_write_time(only_file(folder.path)) == written);
-  CHECK(program->kernel("one") != nullptr);
+  CHECK(program->kernel("one").object.get() != nullptr);
   CHECK(only_file(folder.path) != "");
 }
 
@@ -82,7 +82,7 @@ TEST_CASE("a damaged file means a new build") {
     const auto program = cache.get(kSource, "");
     program->build();
     program->save();
-    return fs::file_size(file) == size && program->kernel("one") != nullptr;
+    return fs::file_size(file) == size && program->kernel("one").object.get() != nullptr;
   };
   SUBCASE("cut short") {
     fs::resize_file(file, size / 2);
@@ -120,5 +120,5 @@ TEST_CASE("a cache folder that cannot be written costs nothing but time") {
   const auto program = cache.get(kSource, "-DB=1");
   program->build();
   program->save();
-  CHECK(program->kernel("one") != nullptr);
+  CHECK(program->kernel("one").object.get() != nullptr);
 }

@@ -46,6 +46,21 @@ uint64_t in_use() { return engine().runtime().memory().info().in_use; }
 
 }  // namespace
 
+TEST_CASE("a kernel meets wider and wider grids while it runs") {
+  // Drivers that keep a kernel by the widest grid it was loaded for may mix up their copies.
+  std::vector<std::pair<BufferPtr, int64_t>> outputs;
+  for (int64_t size = 1; size <= 200; ++size) {
+    const BufferPtr from = buffer(std::vector<int32_t>(static_cast<size_t>(size), 1));
+    const BufferPtr to = buffer(std::vector<int32_t>(static_cast<size_t>(size), 0));
+    slow(from, to, 100);
+    outputs.emplace_back(to, size);
+  }
+  const auto expected = static_cast<int32_t>(test::slow_result(1, 100));
+  for (const auto& [to, size] : outputs) {
+    CHECK(read<int32_t>(to) == std::vector<int32_t>(static_cast<size_t>(size), expected));
+  }
+}
+
 TEST_CASE("commands on the same buffers take effect in the order of submission") {
   auto a = buffer<int32_t>({1});
   auto b = buffer<int32_t>({0});

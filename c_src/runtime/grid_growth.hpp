@@ -1,0 +1,29 @@
+// Keeps launches of a kernel apart while it meets its widest grid so far. PoCL loads a kernel again
+// for a grid wider than all before; a narrower launch that is on the device at that time then gives
+// back the wrong copy, which ends the process.
+#pragma once
+
+#include <vector>
+
+#include "runtime/cl_api.hpp"
+
+namespace dala {
+
+// Of one kernel. Not safe from several threads.
+class GridGrowth {
+ public:
+  // Adds what a launch this wide has to wait for: the widest so far for all that are on the device,
+  // others as wide for those before it, narrower ones for it. The events stay good until
+  // `launched`.
+  void wait_for_others(size_t width, std::vector<cl_event>& wait_for);
+  // The launch that was asked about is on the queue.
+  void launched(size_t width, cl_event event);
+
+ private:
+  size_t widest_ = 0;
+  ClEvent growth_;                  // the first launch that wide, unless it is done
+  std::vector<ClEvent> preceding_;  // what was on the device then
+  std::vector<ClEvent> since_;      // launches from that one on, some of which may be done
+};
+
+}  // namespace dala
