@@ -24,19 +24,27 @@ defmodule Dala.Test.KernelTable do
 
     rows =
       for name <- Dala.Media.Gpu.Filter.names() do
-        kernel = Map.fetch!(kernels, Atom.to_string(name))
-        params = Enum.reject(kernel.params, &(&1.name in @of_flat_buffers))
+        {summary, params} = filter(name, kernels)
 
         cells = [
           "![#{name}](images/filters/#{name}.jpg)",
-          "`#{name}`: #{kernel.summary}",
-          params(params)
+          "`#{name}`: #{summary}",
+          params
         ]
 
         "| #{Enum.map_join(cells, " | ", &String.replace(&1, "|", "\\|"))} |"
       end
 
     Enum.join(["| | Filter | Parameters |", "|---|---|---|" | rows], "\n") <> "\n"
+  end
+
+  # Filters are kernels, but for those that run a model.
+  defp filter(name, kernels) do
+    with nil <- Dala.Media.Gpu.Filter.by_model()[name] do
+      kernel = Map.fetch!(kernels, Atom.to_string(name))
+      params = Enum.reject(kernel.params, &(&1.name in @of_flat_buffers))
+      {kernel.summary, params(params)}
+    end
   end
 
   defp row(kernel) do

@@ -96,7 +96,20 @@ defmodule Mix.Tasks.Dala.Gallery do
     ]
 
     keyed = {:chroma_key, [{:chroma_key, %{color: {0, 200, 50}, threshold: 0.3}}], screen}
-    for({name, params} <- plain, do: {name, [{name, params}], picture}) ++ [keyed]
+    for({name, params} <- plain, do: {name, [{name, params}], picture}) ++ [keyed] ++ by_model()
+  end
+
+  # Those that look for a person, where their model is installed and there is one to look for.
+  defp by_model do
+    with {:ok, _path} <- Dala.ML.Gpu.Models.find(:deeplab, nil),
+         {:ok, portrait} <- Image.read("examples/pictures/astronaut.jpg") do
+      for {name, params} <- [segmentation: %{style: :highlight}, background_replace: %{blur: 12}],
+          do: {name, [{name, params}], portrait}
+    else
+      _none ->
+        Mix.shell().info("segmentation and background_replace: mix dala.models install deeplab")
+        []
+    end
   end
 
   # Shadows to blue, lights to orange, as a `.cube` file has it.

@@ -124,7 +124,7 @@ defmodule Dala.Media.Gpu.Chain do
     link(stages, input, output)
   end
 
-  # Each stage reads what the one before it wrote; what lies between is nobody else's to see.
+  # Each filter reads what the one before it wrote; what lies between is nobody else's to see.
   defp link([], input, output) do
     Pipeline.add(Pipeline.new(), %{op: :copy_buffer, inputs: [input], output: output})
   end
@@ -136,39 +136,55 @@ defmodule Dala.Media.Gpu.Chain do
       stages
       |> Enum.with_index()
       |> Enum.reduce({Pipeline.new(), input}, fn {stage, index}, {pipeline, from} ->
+        {pipeline, made} = prepare(pipeline, stage.before, from)
         to = if index == last, do: output, else: Pipeline.temporary(stage.shape, :u8)
-
-        {Pipeline.add(pipeline, %{
-           op: :run_kernel,
-           kernel: stage.kernel,
-           inputs: [from | stage.extra],
-           output: to,
-           params: stage.params
-         }), to}
+        {add(pipeline, stage, from, made, to), to}
       end)
 
     pipeline
   end
 
-  defp filter(step) do
-    {width, height} = step.size
-    %{kernel: step.kernel, params: step.params, extra: step.extra, shape: {height, width, 4}}
+  # What a filter needs beside the frame, the latest first.
+  defp prepare(pipeline, stages, from) do
+    Enum.reduce(stages, {pipeline, []}, fn stage, {pipeline, made} ->
+      to = Pipeline.temporary(stage.shape, stage.dtype)
+      {add(pipeline, stage, from, made, to), [to | made]}
+    end)
   end
+
+  defp add(pipeline, stage, from, made, to) do
+    Pipeline.add(pipeline, %{
+      op: :run_kernel,
+      kernel: stage.kernel,
+      inputs: Enum.map(stage.inputs, &source(&1, from, made)),
+      output: to,
+      params: stage.params
+    })
+  end
+
+  defp source(:frame, from, _made), do: from
+  defp source(:last, _from, [latest | _]), do: latest
+  defp source({:made, index}, _from, made), do: Enum.at(made, length(made) - 1 - index)
+  defp source(%Buffer{} = buffer, _from, _made), do: buffer
+
+  defp filter(%{size: {width, height}} = step), do: Map.put(step, :shape, {height, width, 4})
+
+  defp plain(kernel, params, shape),
+    do: %{before: [], kernel: kernel, inputs: [:frame], params: params, shape: shape}
 
   # What turns frames into RGBA, and back.
   defp decode(%{from: :rgba}), do: []
 
   defp decode(%{from: format, size: {width, height}} = frame) do
     {kernel, _back} = kernels(format)
-    [%{kernel: kernel, params: params(format, frame), extra: [], shape: {height, width, 4}}]
+    [plain(kernel, params(format, frame), {height, width, 4})]
   end
 
   defp encode(%{to: :rgba}, _size), do: []
 
   defp encode(%{to: format} = frame, {width, height}) do
     {_forth, kernel} = kernels(format)
-    shape = Format.shape(format, width, height)
-    [%{kernel: kernel, params: params(format, frame), extra: [], shape: shape}]
+    [plain(kernel, params(format, frame), Format.shape(format, width, height))]
   end
 
   defp kernels(:rgb24), do: {:rgb_to_rgba, :rgba_to_rgb}

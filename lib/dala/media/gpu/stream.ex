@@ -101,7 +101,12 @@ defmodule Dala.Media.Gpu.Stream do
     {:reply, {:ok, Timing.report(state.timing, kernels, :queue.len(state.queue))}, state}
   end
 
+  # A model among the filters has been made ready for frames of this size.
   @impl true
+  def handle_info({ref, _result}, %{running: {ref, :preparing, job}} = state) do
+    {:noreply, advance(start(%{state | running: nil}, job))}
+  end
+
   def handle_info({ref, result}, %{running: {ref, chain, job}} = state) do
     result = with :ok <- result, do: {:ok, Chain.result(chain)}
     state = advance(%{finish(state, job, result) | running: nil})
@@ -201,6 +206,9 @@ defmodule Dala.Media.Gpu.Stream do
         {:full, id} ->
           wait_for(id, ref)
           %{state | running: {ref, chain, job}}
+
+        {:wait, ready} ->
+          %{state | running: {ready, :preparing, job}}
 
         {:error, _error} = refused ->
           finish(state, job, refused)
