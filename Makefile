@@ -67,6 +67,12 @@ build: setup ## compile everything
 demo: build ## run the quick start example
 	@mix run examples/quick_start.exs
 
+.PHONY: demo-ml
+demo-ml: build ## install models and show what they find (PICTURE=photo.jpg for one's own)
+	@bin/setup models
+	@mix run examples/photo.exs $(if $(PICTURE),--picture '$(PICTURE)') \
+	  $(if $(DOCS),--thumbnails guides/images/photo)
+
 .PHONY: gallery
 gallery: build ## write a page that shows every filter (PICTURE=photo.jpg for one's own)
 	@mix dala.gallery $(if $(PICTURE),--picture '$(PICTURE)') \
@@ -114,6 +120,16 @@ test-onnx: setup configure-native ## run the test models of ONNX and say which o
 	@echo '==> ONNX test models'
 	@$(cold_caches) && $(NATIVE_DIR)/dala_onnx $(ONNX_DATA) --guide guides/onnx.md \
 	  --least node=800 --least pytorch-converted=80 --least pytorch-operator=34 $(ARGS)
+
+# The models with real weights, fetched once into a folder of their own.
+MODELS_DIR := _build/models
+
+.PHONY: test-models
+test-models: setup ## install the real models and check what they find (ACCEPT_LICENCE=1: yolo_v5, too)
+	@bin/setup models || true
+	@echo '==> models'
+	@DALA_TEST_MODELS=1 DALA_MODELS_DIR='$(CURDIR)/$(MODELS_DIR)' \
+	  DALA_ACCEPT_LICENCE='$(ACCEPT_LICENCE)' mix test test/system/real_models_test.exs $(ARGS)
 
 # libFuzzer on the loader of models, with the address sanitizer; a new folder of its own, since
 # everything below is compiled by clang.
