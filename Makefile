@@ -145,6 +145,7 @@ fuzz: setup ## feed damaged files to the model loader for FUZZ_SECONDS
 	@cp examples/double.json $(FUZZ_DIR)/corpus
 	@find $(ONNX_DATA) -name model.onnx -size -8k | head -400 | while read -r file; do \
 	  cp "$$file" "$(FUZZ_DIR)/corpus/$$(basename "$$(dirname "$$file")")"; done
+	@cp examples/double.* $(FUZZ_DIR)/corpus/
 	@$(cold_caches) && cd $(FUZZ_DIR) && ASAN_OPTIONS=detect_leaks=0:detect_container_overflow=0:intercept_tls_get_addr=0 \
 	  ./dala_fuzz corpus -max_total_time=$(FUZZ_SECONDS) -rss_limit_mb=4096 -timeout=10 $(ARGS)
 

@@ -90,7 +90,12 @@ std::shared_ptr<Model> Model::load_file(Engine& engine, const std::string& path)
   file.seekg(0);
   file.read(reinterpret_cast<char*>(bytes.data()), size);
   if (!file) throw Error(Reason::model_not_found, text(path, " cannot be read"));
-  const std::string folder = std::filesystem::path(path).parent_path().string();
+  const std::filesystem::path place(path);
+  // Without the mark of its format it would be taken for something else.
+  if (place.extension() == ".tflite" && !tflite::is_tflite(bytes)) {
+    throw Error(Reason::invalid_model, "this is not a TFLite file");
+  }
+  const std::string folder = place.parent_path().string();
   return load(engine, bytes, folder.empty() ? "." : folder);
 }
 

@@ -2,6 +2,10 @@
 #include "model/tflite/import.hpp"
 
 #include <doctest/doctest.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
 
 #include "model/hostile.hpp"
 #include "model/tflite/lite_model.hpp"
@@ -323,6 +327,18 @@ TEST_CASE("what is wrong with a TFLite file is said") {
                 {1})
                 .str()) ==
         "invalid_model: ADD (y): tensor \"w\": the weights are out of all proportion to the file");
+}
+
+TEST_CASE("a file is what its content says, and else its extension") {
+  const auto path =
+      std::filesystem::temp_directory_path() / ("dala_" + std::to_string(getpid()) + ".tflite");
+  const auto loaded = [&](const std::string& content) {
+    std::ofstream(path, std::ios::binary) << content;
+    return failure([&] { model::Model::load_file(engine(), path.string()); });
+  };
+  CHECK(loaded(varied_model()) == "no error");
+  CHECK(loaded("text") == "invalid_model: this is not a TFLite file");
+  std::filesystem::remove(path);
 }
 
 TEST_CASE("operators that are not there are refused together, with where they are") {

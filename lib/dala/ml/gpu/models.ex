@@ -68,7 +68,8 @@ defmodule Dala.ML.Gpu.Models do
   def find(name, _given) do
     raise ArgumentError,
           "expected the name of a model (#{Enum.map_join(@names, ", ", &inspect/1)}), the path " <>
-            "of an .onnx file, or {:binary, bytes}, got: #{inspect(name)}"
+            "of an .onnx or .tflite file or a model.json, or {:binary, bytes}, got: " <>
+            inspect(name)
   end
 
   defp not_installed(name, given) do
