@@ -27,7 +27,11 @@ void run(Engine& engine, const Descriptor& descriptor, const Call& call) {
       engine.stage(descriptor.name, inputs, runtime.zeros(call.output), sample_params(descriptor));
   runtime.wait(runtime.scheduler().submit({stage}, nullptr, nullptr));
   for (const Step& step : stage.launch->steps) {
-    if (const auto* kernel = std::get_if<KernelStep>(&step)) kernel->program->save();
+    const auto* kernel = std::get_if<KernelStep>(&step);
+    if (kernel == nullptr || kernel->program->saved()) continue;
+    // PoCL loads the kernels again for this, and a launch that ends meanwhile would give back the
+    // wrong copy, which ends the process.
+    runtime.scheduler().alone([&] { kernel->program->save(); });
   }
 }
 

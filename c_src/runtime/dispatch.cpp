@@ -125,6 +125,7 @@ bool Scheduler::room_for(const Command& command) const {
 }
 
 CommandPtr Scheduler::next_ready() {
+  if (held_ > 0 && !stopping_) return nullptr;
   for (std::deque<uint64_t>* turns : {&brief_turns_, &long_turns_}) {
     if (turns->empty()) continue;
     const uint64_t key = turns->front();

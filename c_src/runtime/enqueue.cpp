@@ -131,14 +131,15 @@ ClEvent Enqueuer::enqueue_step(const Step& step, const BoundStage& part,
     Program::Kernel& shared = kernel->program->kernel(kernel->entry);
     set_arguments(shared.object.get(), *kernel, part);
     const Range& range = kernel->range;
-    const size_t width = *std::max_element(range.global.begin(), range.global.end());
+    GridGrowth& growth = shared.growth[range.local];
+    const size_t width = GridGrowth::width_of(range.global, range.local);
     std::vector<cl_event> all = wait_for;
-    shared.growth.wait_for_others(width, all);
+    growth.wait_for_others(width, all);
     check(cl().clEnqueueNDRangeKernel(
               queue, shared.object.get(), static_cast<cl_uint>(range.dimensions), nullptr,
               range.global.data(), range.local.data(), count(all), data_or_null(all), &event),
           "clEnqueueNDRangeKernel");
-    shared.growth.launched(width, event);
+    growth.launched(width, event);
   } else if (const auto* copy = std::get_if<CopyStep>(&step)) {
     check(cl().clEnqueueCopyBuffer(queue, resolve(copy->from, part), resolve(copy->to, part), 0, 0,
                                    copy->bytes, count(wait_for), data_or_null(wait_for), &event),

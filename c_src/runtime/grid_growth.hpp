@@ -3,15 +3,22 @@
 // back the wrong copy, which ends the process.
 #pragma once
 
+#include <algorithm>
+#include <array>
 #include <vector>
 
 #include "runtime/cl_api.hpp"
 
 namespace dala {
 
-// Of one kernel. Not safe from several threads.
+// Of one kernel with work-groups of one size. Not safe from several threads.
 class GridGrowth {
  public:
+  // The width of a grid, as PoCL has it: of the third dimension it looks at the work-group only.
+  static size_t width_of(const std::array<size_t, 3>& global, const std::array<size_t, 3>& local) {
+    return std::max({global[0], global[1], local[2] * local[2]});
+  }
+
   // Adds what a launch this wide has to wait for: the widest so far for all that are on the device,
   // others as wide for those before it, narrower ones for it. The events stay good until
   // `launched`.

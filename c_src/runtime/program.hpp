@@ -2,6 +2,7 @@
 // the driver's binary by (source, options, device, driver). A damaged file means a new build.
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <map>
 #include <memory>
@@ -36,7 +37,7 @@ class Program {
   // A kernel of a ready program. It is shared: set arguments and enqueue under one lock.
   struct Kernel {
     ClKernel object;
-    GridGrowth growth;
+    std::map<std::array<size_t, 3>, GridGrowth> growth;  // by the size of work-groups
   };
   Kernel& kernel(const std::string& entry);
   // A kernel object of its own.

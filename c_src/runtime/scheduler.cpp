@@ -104,15 +104,34 @@ void Scheduler::stop() {
     Lock lock(*this);
     stopping_ = true;
   }
-  // Looked at again and again instead of waited for: this happens once, and a condition variable
-  // would have to take the lock in its own way.
-  while (!idle()) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  wait_until_idle();
   while (callbacks_.load() != 0) std::this_thread::yield();
 }
 
-bool Scheduler::idle() {
-  Lock lock(*this);
-  return running_ == 0 && !has_completions_.load();
+void Scheduler::alone(const std::function<void()>& work) {
+  const auto hold = [this](int change) {
+    Lock lock(*this);
+    held_ += change;
+  };
+  hold(1);
+  wait_until_idle();
+  try {
+    work();
+  } catch (...) {
+    hold(-1);
+    throw;
+  }
+  hold(-1);
+}
+
+// Looked at again and again instead of waited for: this happens seldom, and a condition variable
+// would have to take the lock in its own way.
+void Scheduler::wait_until_idle() {
+  const auto idle = [this] {
+    Lock lock(*this);
+    return running_ == 0 && !has_completions_.load();
+  };
+  while (!idle()) std::this_thread::sleep_for(std::chrono::milliseconds(1));
 }
 
 CommandId Scheduler::submit(const std::vector<Stage>& stages, std::shared_ptr<Client> client,

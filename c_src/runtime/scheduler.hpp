@@ -10,6 +10,7 @@
 
 #include <atomic>
 #include <deque>
+#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -61,6 +62,10 @@ class Scheduler {
   // False: too late, the listener has been told or is about to be.
   bool unwatch(CommandId id, Token token);
 
+  // Runs the work while nothing is on the device: commands wait here until it is done. Not for the
+  // worker's thread, which commands may need to end.
+  void alone(const std::function<void()>& work);
+
   // Counts everything that runs from now on, until the profile is let go.
   std::shared_ptr<Profile> start_profile();
 
@@ -89,7 +94,7 @@ class Scheduler {
   static void CL_CALLBACK on_event(cl_event event, cl_int status, void* command);
   void complete(Command* command, cl_int status);
   void drain();
-  bool idle();
+  void wait_until_idle();
 
   // All of these are called with the lock held.
   void settle(Command& command, const std::vector<Stage>& stages);
@@ -134,6 +139,7 @@ class Scheduler {
   double running_estimate_ = 0;  // of the brief ones
   std::chrono::steady_clock::time_point last_end_;
   bool stopping_ = false;
+  int held_ = 0;  // callers of `alone`
   std::vector<std::weak_ptr<Profile>> profiles_;
   std::vector<Ended> ended_;  // to be told when the lock is released
 

@@ -61,6 +61,25 @@ TEST_CASE("a kernel meets wider and wider grids while it runs") {
   }
 }
 
+TEST_CASE("work that runs alone begins when the device is idle, and commands wait for its end") {
+  const BufferPtr from = buffer<int32_t>({1});
+  const BufferPtr before = buffer<int32_t>({0});
+  const BufferPtr after = buffer<int32_t>({0});
+  const CommandId first = slow(from, before, test::slow_rounds(10'000'000));
+  CommandId second = 0;
+  scheduler().alone([&] {
+    CHECK(scheduler().poll(first).status == Scheduler::Status::completed);
+    second = slow(from, after, 100);
+    CHECK(scheduler().poll(second).status == Scheduler::Status::pending);
+  });
+  CHECK(read<int32_t>(after) ==
+        std::vector<int32_t>{static_cast<int32_t>(test::slow_result(1, 100))});
+  CHECK_THROWS_AS(scheduler().alone([] { throw Error(Reason::unsupported, "not this"); }), Error);
+  slow(from, after, 200);
+  CHECK(read<int32_t>(after) ==
+        std::vector<int32_t>{static_cast<int32_t>(test::slow_result(1, 200))});
+}
+
 TEST_CASE("commands on the same buffers take effect in the order of submission") {
   auto a = buffer<int32_t>({1});
   auto b = buffer<int32_t>({0});
