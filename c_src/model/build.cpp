@@ -188,7 +188,7 @@ Tensor Build::packed(const Tensor& weights, int64_t groups) {
     const BufferPtr plain =
         runtime.from_host({type.dtype, plane}, weights.known->bytes.data(), weights.known);
     const Stage stage = engine_.stage("conv2d_pack", {plain}, buffer, {{"groups", groups}});
-    packing_.push_back(runtime.scheduler().submit({stage}, nullptr, nullptr));
+    runtime.wait(runtime.scheduler().submit({stage}, nullptr, nullptr));
     // Others are computed anew by every plan.
     if (shared_.uploads.count(weights.known) != 0) shared_.packed[key] = buffer;
   }
@@ -199,10 +199,6 @@ Tensor Build::packed(const Tensor& weights, int64_t groups) {
   result.place->bytes = type.bytes();
   result.place->buffer = buffer;
   return result;
-}
-
-void Build::finish() {
-  for (CommandId id : std::exchange(packing_, {})) engine_.runtime().wait(id);
 }
 
 void Build::flush() {

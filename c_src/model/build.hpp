@@ -83,8 +83,6 @@ class Build {
 
   // Weights {co, c / groups, ..} whose values are known, ordered for conv2d, once for all plans.
   Tensor packed(const Tensor& weights, int64_t groups);
-  // Waits for what was put in order. Throws its error.
-  void finish();
 
   // Runs what is planned so far and waits for it. Only when eager.
   void flush();
@@ -105,7 +103,6 @@ class Build {
   Engine& engine_;
   SharedConstants& shared_;
   Uploads own_;
-  std::vector<CommandId> packing_;
   const Mode mode_;
   std::string layer_;
   std::vector<PlannedStage> stages_;

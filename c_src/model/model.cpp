@@ -74,7 +74,7 @@ std::shared_ptr<Model> Model::from_graph(Engine& engine, Graph graph) {
   try {
     check_operators(graph);
     model.reset(new Model(engine, optimized(std::move(graph))));
-    if (const auto shapes = model->fixed_shapes()) model->plan_for(*shapes);
+    model->prepare();
     model->complete_outputs();
   } catch (const Error& problem) {
     rethrow_as_invalid(problem);
@@ -109,20 +109,6 @@ Model::Info Model::info() {
   info.weight_bytes = weight_bytes_;
   for (const auto& [shapes, cached] : plans_) info.working_bytes += cached.plan->bytes();
   return info;
-}
-
-std::optional<std::vector<Shape>> Model::fixed_shapes() const {
-  std::vector<Shape> shapes;
-  for (const Port& port : graph_.inputs) {
-    if (!port.shape) return std::nullopt;
-    Shape shape;
-    for (const Dimension& dimension : *port.shape) {
-      if (!dimension.size) return std::nullopt;
-      shape.push_back(*dimension.size);
-    }
-    shapes.push_back(std::move(shape));
-  }
-  return shapes;
 }
 
 // Works out the dimensions of outputs that the file leaves open.
@@ -281,7 +267,6 @@ std::vector<Tensor> Model::planned_inputs(const std::vector<Shape>& shapes) cons
 std::shared_ptr<Plan> Model::make_plan(const std::vector<Shape>& shapes) {
   Build build(engine_, constants_, Build::Mode::plan);
   std::vector<Tensor> outputs = walk(build, planned_inputs(shapes));
-  build.finish();
   return std::make_shared<Plan>(engine_.runtime(), std::move(build.stages()), std::move(outputs));
 }
 

@@ -85,7 +85,8 @@ class Model {
   std::shared_ptr<Plan> plan_for(const std::vector<Shape>& shapes);
   std::shared_ptr<Plan> make_plan(const std::vector<Shape>& shapes);
   std::vector<BufferPtr> run_eagerly(const std::vector<BufferPtr>& inputs);
-  std::optional<std::vector<Shape>> fixed_shapes() const;
+  void prepare();
+  void forget_packed_weights();
 
   Engine& engine_;
   Graph graph_;  // its constants go when the model is freed

@@ -4,29 +4,12 @@
 #include <cmath>
 #include <utility>
 
+#include "model/graph_uses.hpp"
+#include "model/merge_patterns.hpp"
+#include "model/sink_transposes.hpp"
+
 namespace dala::model {
 namespace {
-
-// Who computes each tensor, and how many nodes or outputs use it.
-struct Uses {
-  std::vector<Node*> producer;
-  std::vector<size_t> count;
-};
-
-Uses uses_of(Graph& graph) {
-  Uses uses{std::vector<Node*>(graph.names.size(), nullptr),
-            std::vector<size_t>(graph.names.size(), 0)};
-  for (Node& node : graph.nodes) {
-    for (TensorId id : node.inputs) {
-      if (id != kNone) ++uses.count[static_cast<size_t>(id)];
-    }
-    for (TensorId id : node.outputs) {
-      if (id != kNone) uses.producer[static_cast<size_t>(id)] = &node;
-    }
-  }
-  for (const Port& port : graph.outputs) ++uses.count[static_cast<size_t>(port.tensor)];
-  return uses;
-}
 
 void remove_dead_nodes(Graph& graph) {
   std::vector<bool> needed(graph.names.size(), false);
@@ -48,81 +31,134 @@ void remove_dead_nodes(Graph& graph) {
                 [&](const auto& entry) { return !needed[static_cast<size_t>(entry.first)]; });
 }
 
-const HostTensor* constant(const Graph& graph, TensorId id) {
-  const auto found = id == kNone ? graph.constants.end() : graph.constants.find(id);
-  return found == graph.constants.end() ? nullptr : found->second.get();
-}
-
-double real_of(const Node& node, const char* name, double fallback) {
-  const auto found = node.attributes.find(name);
-  return found == node.attributes.end() ? fallback : found->second.real.value_or(fallback);
-}
-
-TensorId add_constant(Graph& graph, const std::string& name, HostTensorPtr values) {
-  const auto id = static_cast<TensorId>(graph.names.size());
-  graph.names.push_back(name);
-  graph.constants[id] = std::move(values);
-  return id;
-}
-
 // A convolution whose result only this node uses.
 Node* convolution_before(const Uses& uses, const Node& node, TensorId id) {
-  if (id == kNone || uses.count[static_cast<size_t>(id)] != 1) return nullptr;
-  Node* before = uses.producer[static_cast<size_t>(id)];
-  if (before == nullptr || before == &node || before->op != "Conv" || !before->domain.empty() ||
-      before->outputs.size() != 1 || before->inputs.size() < 2 ||
-      before->attributes.count("activation") != 0) {
+  Node* before = uses.only_for_one(id);
+  if (!is(before, "Conv") || before == &node || before->outputs.size() != 1 ||
+      before->inputs.size() < 2 || before->attributes.count("activation") != 0) {
     return nullptr;
   }
   return before;
 }
 
-// scale * (conv(x, w) + b - mean) / deviation + shift is a convolution with scaled weights.
-bool fold_batch_norm(Graph& graph, Node& conv, const Node& norm) {
-  const HostTensor* weights = constant(graph, conv.inputs[1]);
-  const bool biased = conv.inputs.size() > 2 && conv.inputs[2] != kNone;
-  const HostTensor* bias = biased ? constant(graph, conv.inputs[2]) : nullptr;
-  if (weights == nullptr || weights->type != ElementType::f32 || weights->shape.empty()) {
-    return false;
-  }
-  const int64_t channels = weights->shape[0];
-  if (biased && (bias == nullptr || bias->count() != channels)) return false;
+// A factor and a shift for each channel of a convolution's result.
+struct Affine {
+  std::vector<double> factor;
+  std::vector<double> shift;
+};
+
+// What a batch normalization does; none: not to constants, or not to so many channels.
+std::optional<Affine> affine_of_norm(const Graph& graph, const Node& norm, int64_t channels) {
   const HostTensor* params[4];
   for (size_t i = 0; i < 4; ++i) {
     params[i] = norm.inputs.size() > i + 1 ? constant(graph, norm.inputs[i + 1]) : nullptr;
     if (params[i] == nullptr || params[i]->count() != channels ||
         params[i]->type != ElementType::f32) {
-      return false;
+      return std::nullopt;
     }
   }
+  const bool single = std::all_of(norm.outputs.begin() + 1, norm.outputs.end(),
+                                  [](TensorId id) { return id == kNone; });
+  if (!single || integer_of(norm, "training_mode", 0) != 0) return std::nullopt;
   const double small = real_of(norm, "epsilon", 1e-5);
-  const auto training = norm.attributes.find("training_mode");
-  if (training != norm.attributes.end() && training->second.integer.value_or(0) != 0) return false;
-
-  auto new_weights = std::make_shared<HostTensor>(*weights);
-  auto new_bias = std::make_shared<HostTensor>(ElementType::f32, Shape{channels});
-  const int64_t each = channels == 0 ? 0 : weights->count() / channels;
+  Affine affine;
   for (int64_t c = 0; c < channels; ++c) {
     const double factor = params[0]->number(c) / std::sqrt(params[3]->number(c) + small);
+    affine.factor.push_back(factor);
+    affine.shift.push_back(params[1]->number(c) - params[2]->number(c) * factor);
+  }
+  return affine;
+}
+
+// What arithmetic with a constant {c, 1, ..} or a single number does.
+std::optional<Affine> affine_of_arithmetic(const Graph& graph, const Node& node, size_t conv_input,
+                                           int64_t channels, size_t rank) {
+  const HostTensor* values = constant(graph, node.inputs[1 - conv_input]);
+  if (values == nullptr || !is_float(values->type) || values->shape.size() > rank) {
+    return std::nullopt;
+  }
+  const bool one = values->count() == 1;
+  const size_t leading = rank - values->shape.size();  // the channels are dimension 1
+  if (!one &&
+      (values->count() != channels || leading > 1 || values->shape[1 - leading] != channels)) {
+    return std::nullopt;
+  }
+  Affine affine{std::vector<double>(static_cast<size_t>(channels), 1),
+                std::vector<double>(static_cast<size_t>(channels), 0)};
+  for (int64_t c = 0; c < channels; ++c) {
+    const double value = values->number(one ? 0 : c);
+    const auto at = static_cast<size_t>(c);
+    if (node.op == "Add") affine.shift[at] = value;
+    if (node.op == "Mul") affine.factor[at] = value;
+    if (node.op == "Sub" && conv_input == 0) affine.shift[at] = -value;
+    if (node.op == "Div" && conv_input == 0) affine.factor[at] = 1 / value;
+    if (node.op == "Sub" && conv_input == 1) {
+      affine.factor[at] = -1;
+      affine.shift[at] = value;
+    }
+    if (node.op == "Div" && conv_input == 1) return std::nullopt;
+  }
+  return affine;
+}
+
+// Those channels are scaled and shifted by other weights and another bias.
+void apply(Graph& graph, Node& conv, const Affine& affine) {
+  const HostTensor& weights = *constant(graph, conv.inputs[1]);
+  const HostTensor* bias = conv.inputs.size() > 2 ? constant(graph, conv.inputs[2]) : nullptr;
+  const auto channels = static_cast<int64_t>(affine.factor.size());
+  auto new_weights = std::make_shared<HostTensor>(weights);
+  auto new_bias = std::make_shared<HostTensor>(ElementType::f32, Shape{channels});
+  const int64_t each = channels == 0 ? 0 : weights.count() / channels;
+  for (int64_t c = 0; c < channels; ++c) {
+    const double factor = affine.factor[static_cast<size_t>(c)];
     for (int64_t i = 0; i < each; ++i) {
       float& weight = new_weights->data<float>()[c * each + i];
       weight = static_cast<float>(weight * factor);
     }
     const double before = bias != nullptr ? bias->number(c) : 0;
     new_bias->data<float>()[c] =
-        static_cast<float>((before - params[2]->number(c)) * factor + params[1]->number(c));
+        static_cast<float>(before * factor + affine.shift[static_cast<size_t>(c)]);
   }
   const std::string name = graph.name_of(conv.outputs[0]);
   conv.inputs.resize(3, kNone);
   conv.inputs[1] = add_constant(graph, name + " weights", std::move(new_weights));
   conv.inputs[2] = add_constant(graph, name + " bias", std::move(new_bias));
-  return true;
 }
 
-// What an activation is called by conv2d; the slope of leaky_relu.
+// scale * conv(x, w) + shift is a convolution with scaled weights. The convolution that takes the
+// node in; null: there is none.
+Node* take_affine(Graph& graph, const Uses& uses, const Node& node) {
+  const bool norm = is(&node, "BatchNormalization");
+  const bool arithmetic =
+      (is(&node, "Add") || is(&node, "Sub") || is(&node, "Mul") || is(&node, "Div")) &&
+      node.inputs.size() == 2 && node.attributes.empty();
+  if (!norm && !arithmetic) return nullptr;
+  for (size_t i = 0; i < (norm ? 1 : 2) && i < node.inputs.size(); ++i) {
+    Node* conv = convolution_before(uses, node, node.inputs[i]);
+    // What is added to the convolution would have to be scaled, too.
+    if (conv == nullptr || conv->inputs.size() > 3) continue;
+    const HostTensor* weights = constant(graph, conv->inputs[1]);
+    if (weights == nullptr || weights->type != ElementType::f32 || weights->shape.empty()) continue;
+    const int64_t channels = weights->shape[0];
+    const bool biased = conv->inputs.size() > 2 && conv->inputs[2] != kNone;
+    const HostTensor* bias = biased ? constant(graph, conv->inputs[2]) : nullptr;
+    if (biased && (bias == nullptr || bias->count() != channels)) continue;
+    const auto affine = norm
+                            ? affine_of_norm(graph, node, channels)
+                            : affine_of_arithmetic(graph, node, i, channels, weights->shape.size());
+    if (!affine) continue;
+    apply(graph, *conv, *affine);
+    return conv;
+  }
+  return nullptr;
+}
+
+// What an activation is called by conv2d; the slope of leaky_relu, the bounds of clamp.
 struct ActivationName {
   std::string name;  // empty: it has no name for this
   double slope = 0;
+  double low = 0;
+  double high = 1;
 };
 
 ActivationName activation_of(const Graph& graph, const Node& node) {
@@ -137,39 +173,15 @@ ActivationName activation_of(const Graph& graph, const Node& node) {
     const auto attribute = node.attributes.find(name);
     if (attribute != node.attributes.end()) return attribute->second.real;
     if (index >= node.inputs.size()) return std::nullopt;
-    const HostTensor* values = constant(graph, node.inputs[index]);
-    if (values == nullptr || values->count() != 1) return std::nullopt;
-    return values->number(0);
+    return number_of(graph, node.inputs[index]);
   };
   const auto low = bound("min", 1);
   const auto high = bound("max", 2);
   if (low == 0.0 && high == 6.0) return {"relu6"};
-  return {};
-}
-
-// x * gate(x), as exporters write silu and hardswish, becomes one node again.
-void merge_gates(Graph& graph) {
-  const Uses uses = uses_of(graph);
-  for (Node& node : graph.nodes) {
-    if (node.op != "Mul" || !node.domain.empty() || node.inputs.size() != 2) continue;
-    for (size_t i = 0; i < 2; ++i) {
-      const TensorId id = node.inputs[i];
-      const TensorId other = node.inputs[1 - i];
-      if (id == kNone || other == kNone || uses.count[static_cast<size_t>(id)] != 1) continue;
-      const Node* gate = uses.producer[static_cast<size_t>(id)];
-      if (gate == nullptr || !gate->domain.empty() || gate->inputs.size() != 1 ||
-          gate->inputs[0] != other) {
-        continue;
-      }
-      const bool silu = gate->op == "Sigmoid";
-      const bool hard = gate->op == "HardSigmoid" && real_of(*gate, "beta", 0.5) == 0.5 &&
-                        std::fabs(real_of(*gate, "alpha", 0.2) - 1.0 / 6) < 1e-6;
-      if (!silu && !hard) continue;
-      node.op = silu ? "Silu" : "HardSwish";
-      node.inputs = {other};
-      break;
-    }
+  if (low && high && *low <= *high && std::isfinite(*low) && std::isfinite(*high)) {
+    return {"clamp", 0, *low, *high};
   }
+  return {};
 }
 
 // Constant nodes become constants of the graph, where the passes below see them.
@@ -214,21 +226,72 @@ bool take_residual(Graph& graph, Uses& uses, Node& sum) {
   return true;
 }
 
+// Zeros that a Pad puts around planes become padding of the convolution behind it.
+bool take_padding(const Graph& graph, const Uses& uses, Node& conv) {
+  if (!is(&conv, "Conv") || conv.inputs.size() < 2) return false;
+  Node* pad = uses.only_for_one(conv.inputs[0]);
+  if (!is(pad, "Pad") || pad->inputs.empty() ||
+      (pad->inputs.size() > 3 && pad->inputs[3] != kNone)) {
+    return false;
+  }
+  const std::string automatic = text_of(conv, "auto_pad", "NOTSET");
+  if (text_of(*pad, "mode", "constant") != "constant" ||
+      (automatic != "NOTSET" && automatic != "VALID")) {
+    return false;
+  }
+  std::vector<int64_t> around = integers_of(*pad, "pads");
+  double value = real_of(*pad, "value", 0);
+  if (around.empty()) {
+    const HostTensor* given = pad->inputs.size() > 1 ? constant(graph, pad->inputs[1]) : nullptr;
+    if (given == nullptr) return false;
+    around = given->integers();
+  }
+  if (pad->inputs.size() > 2 && pad->inputs[2] != kNone) {
+    const auto given = number_of(graph, pad->inputs[2]);
+    if (!given) return false;
+    value = *given;
+  }
+  const HostTensor* weights = constant(graph, conv.inputs[1]);
+  const size_t rank = around.size() / 2;
+  if (value != 0 || rank < 3 || weights == nullptr || weights->shape.size() != rank ||
+      around.size() != 2 * rank) {
+    return false;
+  }
+  std::vector<int64_t> pads = integers_of(conv, "pads");
+  if (pads.empty() || automatic == "VALID") pads.assign(2 * (rank - 2), 0);
+  if (pads.size() != 2 * (rank - 2)) return false;
+  constexpr int64_t kLarge = 1 << 16;  // what a convolution takes
+  for (size_t d = 0; d < rank; ++d) {
+    for (const bool after : {false, true}) {
+      const int64_t each = around[after ? d + rank : d];
+      if (each < 0 || each > kLarge || (d < 2 && each != 0)) return false;
+      if (d >= 2) pads[(after ? rank - 2 : 0) + d - 2] += each;
+    }
+  }
+  conv.attributes["pads"].integers = pads;
+  conv.attributes.erase("auto_pad");
+  conv.inputs[0] = pad->inputs[0];
+  pad->inputs.clear();
+  pad->outputs.clear();
+  return true;
+}
+
 void fuse_into_convolutions(Graph& graph) {
   Uses uses = uses_of(graph);
   for (Node& node : graph.nodes) {
+    take_padding(graph, uses, node);
     if (take_residual(graph, uses, node)) continue;
-    const bool norm = node.op == "BatchNormalization" && node.domain.empty();
-    const ActivationName activation = norm ? ActivationName{} : activation_of(graph, node);
-    if ((!norm && activation.name.empty()) || node.inputs.empty() || node.outputs.empty()) continue;
-    Node* conv = convolution_before(uses, node, node.inputs[0]);
-    if (conv == nullptr) continue;
-    const bool single = std::all_of(node.outputs.begin() + 1, node.outputs.end(),
-                                    [](TensorId id) { return id == kNone; });
-    if (norm && (!single || !fold_batch_norm(graph, *conv, node))) continue;
-    if (!norm) {
+    if (node.inputs.empty() || node.outputs.empty()) continue;
+    Node* conv = take_affine(graph, uses, node);
+    if (conv == nullptr) {
+      const ActivationName activation = activation_of(graph, node);
+      if (activation.name.empty()) continue;
+      conv = convolution_before(uses, node, node.inputs[0]);
+      if (conv == nullptr) continue;
       conv->attributes["activation"].text = activation.name;
       conv->attributes["slope"].real = activation.slope;
+      conv->attributes["low"].real = activation.low;
+      conv->attributes["high"].real = activation.high;
     }
     conv->outputs[0] = node.outputs[0];
     uses.producer[static_cast<size_t>(node.outputs[0])] = conv;
@@ -243,7 +306,10 @@ void fuse_into_convolutions(Graph& graph) {
 
 Graph optimized(Graph graph) {
   lift_constants(graph);
-  merge_gates(graph);
+  remove_dead_nodes(graph);
+  sink_transposes(graph);
+  remove_dead_nodes(graph);
+  merge_patterns(graph);
   remove_dead_nodes(graph);
   fuse_into_convolutions(graph);
   remove_dead_nodes(graph);

@@ -1,6 +1,6 @@
 // Rewrites of a graph that leave its results as they are, apart from rounding: nodes that nobody
-// needs go, and batch normalization, a sum with another tensor and an activation become part of the
-// convolution before them.
+// needs go, what exporters took apart is put together, and padding, batch normalization, a sum with
+// another tensor and an activation become part of the convolution beside them.
 #pragma once
 
 #include "model/graph.hpp"

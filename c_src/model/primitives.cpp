@@ -389,7 +389,8 @@ Tensor reduce(Build& build, Reducer op, const Tensor& x, const std::vector<int64
   return output;
 }
 
-Tensor matmul(Build& build, const Tensor& a, const Tensor& b) {
+Tensor matmul(Build& build, const Tensor& a, const Tensor& b, const std::optional<Tensor>& row,
+              const std::string& activation) {
   if (a.shape.empty() || b.shape.empty()) {
     throw Error(Reason::shape_mismatch, "a matrix product of a scalar");
   }
@@ -411,8 +412,9 @@ Tensor matmul(Build& build, const Tensor& a, const Tensor& b) {
   const int64_t n = right.back();
   Shape full = batch;
   full.insert(full.end(), {m, n});
-  const Tensor product = build.kernel(
-      "matmul", {Build::reshaped(a, left), Build::reshaped(b, right)}, a.type, full, {});
+  std::vector<Tensor> inputs{Build::reshaped(a, left), Build::reshaped(b, right)};
+  if (row) inputs.push_back(*row);
+  const Tensor product = build.kernel("matmul", inputs, a.type, full, {{"activation", activation}});
   Shape shape = batch;
   if (a.shape.size() > 1) shape.push_back(m);
   if (b.shape.size() > 1) shape.push_back(n);

@@ -2,6 +2,8 @@
 // reduction. Each takes tensors and gives one, folded on the host where everything is known.
 #pragma once
 
+#include <optional>
+#include <string>
 #include <vector>
 
 #include "model/build.hpp"
@@ -43,7 +45,10 @@ Tensor gather(Build& build, const Tensor& x, int64_t axis, const Tensor& indices
 Tensor reduce(Build& build, Reducer op, const Tensor& x, const std::vector<int64_t>& axes,
               bool keep);
 
-// The matrix product over the last two dimensions, the others broadcast; vectors as in NumPy.
-Tensor matmul(Build& build, const Tensor& a, const Tensor& b);
+// The matrix product over the last two dimensions, the others broadcast; vectors as in NumPy. A row
+// may be added to it, and an activation follow, by the name that the kernel matmul has for it.
+Tensor matmul(Build& build, const Tensor& a, const Tensor& b,
+              const std::optional<Tensor>& row = std::nullopt,
+              const std::string& activation = "none");
 
 }  // namespace dala::model

@@ -30,6 +30,26 @@ static inline T power_of(T a, T b) { return pow(a, b); }
 // log(1 + exp(x)) without overflow.
 static inline T softplus_of(T x) { return greater(x, (T)0) + log1p(exp(-fabs(x))); }
 
+// The error function. Of floats a quotient of polynomials is right to 3 parts in 10 million, at a
+// fraction of what the builtin one takes; from 4 on it is 1.
+static inline T erf_of(T x) {
+  if (sizeof(T) > 4) return erf(x);
+  const T near = x < (T)-4 ? (T)-4 : (x > (T)4 ? (T)4 : x);
+  const T z = near * near;
+  T over = (T)1.98881996e-6f * z + (T)2.83835750e-4f;
+  over = over * z + (T)3.85825462e-3f;
+  over = over * z + (T)5.30231853e-2f;
+  over = over * z + (T)1.92983388e-1f;
+  over = over * z + (T)1.12837915f;
+  T under = (T)3.74033189e-5f * z + (T)1.17919122e-3f;
+  under = under * z + (T)1.51569222e-2f;
+  under = under * z + (T)1.15114000e-1f;
+  under = under * z + (T)5.04359748e-1f;
+  under = under * z + (T)1;
+  const T result = near * over / under;
+  return result < (T)-1 ? (T)-1 : (result > (T)1 ? (T)1 : result);
+}
+
 static inline T remainder_of(T a, T b) {
   const T rest = fmod(a, b);
   return rest != (T)0 && (rest < (T)0) != (b < (T)0) ? rest + b : rest;
@@ -57,7 +77,7 @@ static inline T unary_real(int op, T x, T p, T q) {
     case OP_ASINH: return asinh(x);
     case OP_ACOSH: return acosh(x);
     case OP_ATANH: return atanh(x);
-    case OP_ERF: return erf(x);
+    case OP_ERF: return erf_of(x);
     case OP_SIGN: return x > (T)0 ? (T)1 : (x < (T)0 ? (T)-1 : x);
     case OP_RECIPROCAL: return (T)1 / x;
     case OP_SIGMOID: return (T)1 / ((T)1 + exp(-x));
@@ -71,7 +91,7 @@ static inline T unary_real(int op, T x, T p, T q) {
     case OP_HARD_SIGMOID: return lesser(greater(p * x + q, (T)0), (T)1);
     case OP_HARD_SWISH: return x * lesser(greater(x / (T)6 + (T)0.5f, (T)0), (T)1);
     case OP_MISH: return x * tanh(softplus_of(x));
-    case OP_GELU: return (T)0.5f * x * ((T)1 + erf(x * (T)0.7071067811865476));
+    case OP_GELU: return (T)0.5f * x * ((T)1 + erf_of(x * (T)0.7071067811865476));
     case OP_GELU_TANH:
       return (T)0.5f * x *
              ((T)1 + tanh((T)0.7978845608028654 * (x + (T)0.044715 * x * x * x)));

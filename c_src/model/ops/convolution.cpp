@@ -8,6 +8,13 @@
 #include "model/views.hpp"
 
 namespace dala::model {
+
+Tensor as_pixels(Build& build, const Tensor& x) {
+  const Tensor lying = arranged(build, x, channels_last(x.rank()));
+  if (x.rank() == 4) return lying;
+  return Build::reshaped(lying, {lying.dim(0), 1, lying.dim(1), lying.dim(2)});
+}
+
 namespace {
 
 void check_shapes(const Tensor& x, const Tensor& weights, int64_t groups) {
@@ -29,13 +36,6 @@ std::vector<double> as_pair(const std::vector<int64_t>& values, double fallback)
   std::vector<double> result = as_numbers(values);
   if (result.size() == 1) result.insert(result.begin(), fallback);
   return result;
-}
-
-// {n, h, w, c}, of one dimension with a height of 1.
-Tensor as_pixels(Build& build, const Tensor& x) {
-  const Tensor lying = arranged(build, x, channels_last(x.rank()));
-  if (x.rank() == 4) return lying;
-  return Build::reshaped(lying, {lying.dim(0), 1, lying.dim(1), lying.dim(2)});
 }
 
 // Planes of floats, which the registry's kernel takes, with a residual of the result's shape.
@@ -129,6 +129,9 @@ Tensor convolved(OpCall& call, const Tensor& x, const Tensor& weights,
   Shape shape{x.dim(0), weights.dim(0)};
   shape.insert(shape.end(), attributes.out.begin(), attributes.out.end());
   if (x.rank() > 4 || !is_float(x.type) || x.count() == 0 || weights.count() == 0) {
+    if (weights.known != nullptr && weights.known->bytes.size() < weights.bytes()) {
+      call.unsupported("planes without elements, for weights that are packed");
+    }
     return finished(call, convolved_windows(call, x, weights, bias, attributes, shape), epilogue);
   }
   // A residual that has to be repeated is added afterwards.

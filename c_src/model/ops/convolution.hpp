@@ -16,6 +16,9 @@ struct Epilogue {
   double high = 1;
 };
 
+// {n, c, h, w} or {n, c, w} as it lies in pixels: {n, h, w, c}, with a height of 1 for the latter.
+Tensor as_pixels(Build& build, const Tensor& x);
+
 // By the attributes of the call, plus a bias, then the epilogue.
 Tensor convolved(OpCall& call, const Tensor& x, const Tensor& weights,
                  const std::optional<Tensor>& bias, const Epilogue& epilogue = {});

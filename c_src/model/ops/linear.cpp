@@ -8,7 +8,11 @@
 namespace dala::model {
 namespace {
 
-void matmul_op(OpCall& call) { call.set(0, matmul(call.build, call.in(0), call.in(1))); }
+// The optimizer puts a row that is added there as input 2, and an activation.
+void matmul_op(OpCall& call) {
+  const std::optional<Tensor> row = call.has(2) ? call.inputs[2] : std::nullopt;
+  call.set(0, matmul(call.build, call.in(0), call.in(1), row, call.text("activation", "none")));
+}
 
 void gemm(OpCall& call) {
   Build& build = call.build;
@@ -21,13 +25,15 @@ void gemm(OpCall& call) {
                 text("a product of ", to_string(a.shape), " and ", to_string(b.shape)));
   }
   const Shape shape{a.dim(turn_a ? 1 : 0), b.dim(turn_b ? 0 : 1)};
-  const Params params{{"transpose_a", turn_a}, {"transpose_b", turn_b}};
+  const std::string activation = call.text("activation", "none");  // by the optimizer
+  Params params{{"transpose_a", turn_a}, {"transpose_b", turn_b}};
   const double alpha = call.real("alpha", 1);
   const double beta = call.real("beta", 1);
   // What is added is part of the product's kernel when it is one row.
   if (alpha == 1 && beta == 1 && call.has(2) && call.in(2).count() == shape[1] &&
       (call.in(2).rank() == 1 || call.in(2).shape == Shape{1, shape[1]})) {
     const Tensor row = Build::reshaped(call.in(2), {shape[1]});
+    params["activation"] = activation;
     call.set(0, build.kernel("matmul", {a, b, row}, a.type, shape, params));
     return;
   }
@@ -41,6 +47,10 @@ void gemm(OpCall& call) {
                                                to_string(result.shape)));
     }
     result = pointwise(build, OP_ADD, {result, c});
+  }
+  if (activation != "none") result = pointwise(build, OP_RELU, {result});
+  if (activation == "relu6") {
+    result = pointwise(build, OP_MIN, {result, scalar(build, result.type, 6)});
   }
   call.set(0, result);
 }

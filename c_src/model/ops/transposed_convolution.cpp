@@ -1,11 +1,105 @@
-// Transposed convolutions.
+// Transposed convolutions. Results whose places leave the same rest when divided by the stride see
+// the same weights, so where these are known each rest, or phase, is a plain convolution.
 #include <algorithm>
+#include <array>
 
 #include "model/ops/convolution.hpp"
 #include "model/ops/families.hpp"
+#include "model/views.hpp"
 
 namespace dala::model {
 namespace {
+
+// How many elements of the input a phase sees along each dimension of planes.
+std::array<int64_t, 2> taps_of(const WindowAttributes& attributes) {
+  std::array<int64_t, 2> taps{};
+  for (size_t d = 0; d < 2; ++d) {
+    taps[d] = (attributes.size[d] + attributes.stride[d] - 1) / attributes.stride[d];
+  }
+  return taps;
+}
+
+// Whether the phases do it: planes of floats, known weights without dilation or groups, and no
+// results beyond all windows.
+bool has_phases(const Tensor& x, const Tensor& weights, int64_t groups,
+                const WindowAttributes& attributes) {
+  if (x.rank() != 4 || !is_float(x.type) || computed_as(x.type) != ElementType::f32 ||
+      x.count() == 0 || weights.known == nullptr || weights.count() == 0 || groups != 1) {
+    return false;
+  }
+  const auto taps = taps_of(attributes);
+  for (size_t d = 0; d < 2; ++d) {
+    const int64_t all = (x.shape[d + 2] + taps[d] - 1) * attributes.stride[d];
+    if (attributes.dilation[d] != 1 || attributes.before[d] < 0 || attributes.out[d] < 1 ||
+        attributes.before[d] + attributes.out[d] > all || attributes.stride[d] > 64 ||
+        taps[d] > 65536) {
+      return false;
+    }
+  }
+  return true;
+}
+
+// {ci, co, kh, kw} as {phases * co, ci, taps, taps}, turned round as a convolution wants them.
+Tensor weights_of_phases(Build& build, const HostTensor& weights,
+                         const WindowAttributes& attributes) {
+  const int64_t in = weights.shape[0];
+  const int64_t out = weights.shape[1];
+  const auto taps = taps_of(attributes);
+  const int64_t phases = attributes.stride[0] * attributes.stride[1];
+  auto result =
+      std::make_shared<HostTensor>(weights.type, Shape{phases * out, in, taps[0], taps[1]});
+  float* to = result->data<float>();
+  for (int64_t phase = 0; phase < phases; ++phase) {
+    for (int64_t o = 0; o < out; ++o) {
+      for (int64_t i = 0; i < in; ++i) {
+        for (int64_t y = taps[0]; y-- > 0;) {
+          for (int64_t x = taps[1]; x-- > 0; ++to) {
+            const int64_t ky = phase / attributes.stride[1] + y * attributes.stride[0];
+            const int64_t kx = phase % attributes.stride[1] + x * attributes.stride[1];
+            if (ky >= attributes.size[0] || kx >= attributes.size[1]) continue;
+            *to = weights.data<
+                float>()[((i * out + o) * attributes.size[0] + ky) * attributes.size[1] + kx];
+          }
+        }
+      }
+    }
+  }
+  return build.constant(std::move(result));
+}
+
+// All phases by one convolution, then each to its places.
+Tensor by_phases(OpCall& call, const Tensor& x, const Tensor& weights,
+                 const WindowAttributes& attributes) {
+  Build& build = call.build;
+  const auto taps = taps_of(attributes);
+  const int64_t down = attributes.stride[0];
+  const int64_t across = attributes.stride[1];
+  const int64_t channels = weights.dim(1);
+  const Tensor pixels = as_pixels(build, x);
+  const int64_t height = pixels.dim(1) + taps[0] - 1;
+  const int64_t width = pixels.dim(2) + taps[1] - 1;
+  std::vector<Tensor> inputs{pixels,
+                             build.packed(weights_of_phases(build, *weights.known, attributes), 1)};
+  if (call.has(2)) {
+    const Tensor row = Build::reshaped(call.in(2), {1, channels});
+    inputs.push_back(
+        Build::reshaped(expand(build, row, {down * across, channels}), {down * across * channels}));
+  }
+  const Tensor apart = build.kernel(
+      "conv2d", inputs, x.type, {x.dim(0), height, width, down * across * channels},
+      {{"pad",
+        std::vector<double>{static_cast<double>(taps[0] - 1), static_cast<double>(taps[1] - 1)}},
+       {"layout", std::string("nhwc")},
+       {"packed", true}});
+  const Tensor together =
+      moved(build, Build::reshaped(apart, {x.dim(0), height, width, down, across, channels}),
+            {0, 1, 3, 2, 4, 5});
+  const Tensor cut =
+      slice(build, Build::reshaped(together, {x.dim(0), height * down, width * across, channels}),
+            {0, attributes.before[0], attributes.before[1], 0}, {1, 1, 1, 1},
+            {x.dim(0), attributes.out[0], attributes.out[1], channels});
+  return viewed(cut, channels_last(4));
+}
 
 void conv_transpose(OpCall& call) {
   const Tensor& x = call.in(0);
@@ -61,6 +155,10 @@ void conv_transpose(OpCall& call) {
   if (call.has(2) && call.in(2).shape != Shape{shape[1]}) {
     throw Error(Reason::shape_mismatch, text("a bias of shape ", to_string(call.in(2).shape),
                                              " for ", shape[1], " channels"));
+  }
+  if (has_phases(x, weights, groups, attributes)) {
+    call.set(0, by_phases(call, x, weights, attributes));
+    return;
   }
   Tensor output = call.build.fresh(x.type, shape);
   Windows view = windows_of(x, attributes);
