@@ -32,13 +32,24 @@ defmodule Dala.ML.Models.Lock do
   end
 
   defp take(path, own, waiting) do
-    with {:error, :eexist} <- File.ln(own, path), {:ok, held} <- File.read(path) do
+    with {:error, :eexist} <- link(own, path), {:ok, held} <- File.read(path) do
       if held?(held), do: wait(held, waiting), else: break(path, held)
       take(path, own, nil)
     else
       :ok -> :ok
       {:error, :enoent} -> acquire_again(path, own, waiting)
       error -> file!(error, "lock", path)
+    end
+  end
+
+  # Where there are no hard links, a file that is new, and empty for a moment.
+  defp link(own, path) do
+    case File.ln(own, path) do
+      {:error, reason} when reason in [:eperm, :enotsup, :eopnotsupp, :enosys] ->
+        File.write(path, File.read!(own), [:exclusive])
+
+      linked ->
+        linked
     end
   end
 

@@ -6,66 +6,10 @@ defmodule Dala.ML.Models.InstallerTest do
 
   import Dala.Test.GpuCase, only: [assert_raises: 3, eventually: 1, scratch_dir: 1]
 
-  alias Dala.ML.Models.{Contract, Entry, Installer, Receipt}
+  import Dala.Test.ModelPackage
+
+  alias Dala.ML.Models.{Installer, Receipt}
   alias Dala.Test.{ChildVM, FileServer, Tarball}
-
-  @model "the graph of a model"
-  @weights :binary.copy("weight ", 3000)
-  @manifest ~s({"weightsManifest": [{"paths": ["shard1", "shard2"]}]})
-
-  defp sha256(content), do: Base.encode16(:crypto.hash(:sha256, content), case: :lower)
-
-  # The registry's description of a package, as it ought to be.
-  defp entry(source, content \\ @model) do
-    file = fn name, content ->
-      %{from: "package/#{name}", to: name, bytes: byte_size(content), sha256: sha256(content)}
-    end
-
-    %Entry{
-      name: :blazeface,
-      about: "a test",
-      source: source,
-      files: [file.("model.tflite", content), file.("weights.bin", @weights)],
-      licence: %{name: "MIT", text: "Do as you like.", free?: true},
-      contracts: %{tflite: Contract.new(:faces, size: {1, 1})}
-    }
-  end
-
-  defp package(model \\ @model, more \\ []) do
-    Tarball.new([{"package/model.tflite", model}, {"package/weights.bin", @weights} | more])
-  end
-
-  defp url_entry(server, archive, model \\ @model) do
-    entry({:url, server <> "/package.tgz", byte_size(archive), sha256(archive)}, model)
-  end
-
-  defp options(models_dir, more \\ []) do
-    test = self()
-
-    Keyword.merge(
-      [
-        models_dir: models_dir,
-        report: &send(test, &1),
-        step: fn _step -> :ok end,
-        check: fn _path -> :ok end
-      ],
-      more
-    )
-  end
-
-  defp assert_installed(folder, model \\ @model) do
-    assert File.read!(Path.join(folder, "model.tflite")) == model
-    assert File.read!(Path.join(folder, "weights.bin")) == @weights
-    assert %{name: "blazeface", model: "model.tflite"} = receipt = Receipt.read(folder)
-    assert Receipt.damaged(folder, receipt) == []
-    assert File.ls!(Path.dirname(folder)) == ["blazeface"]
-  end
-
-  defp nothing_installed(models_dir) do
-    refute File.exists?(Path.join(models_dir, "blazeface"))
-    refute File.exists?(Path.join([models_dir, ".install", "blazeface.lock"]))
-    for path <- Path.wildcard(Path.join(models_dir, ".install/*")), do: assert(path =~ ".part")
-  end
 
   describe "from an address" do
     test "it is there once all of it is, and once" do
@@ -95,7 +39,7 @@ defmodule Dala.ML.Models.InstallerTest do
     test "a wrong checksum, of the archive or of a file in it" do
       dir = scratch_dir("models")
       archive = package()
-      other = package(String.upcase(@model))
+      other = package(String.upcase(model()))
       server = FileServer.start(other, [:serve])
 
       assert_raises(:checksum_mismatch, "SHA-256 is #{sha256(other)} instead", fn ->
@@ -123,7 +67,7 @@ defmodule Dala.ML.Models.InstallerTest do
 
     test "an archive with a path that leads out, or without a file" do
       dir = scratch_dir("models")
-      evil = package(@model, [{"../../evil", "x"}])
+      evil = package(model(), [{"../../evil", "x"}])
       server = FileServer.start(evil, [:serve])
 
       assert_raises(:invalid_archive, ~s("../../evil" in it leads elsewhere), fn ->
@@ -132,7 +76,7 @@ defmodule Dala.ML.Models.InstallerTest do
 
       nothing_installed(dir)
       refute File.exists?(Path.join(Path.dirname(dir), "evil"))
-      poor = Tarball.new([{"package/model.tflite", @model}])
+      poor = Tarball.new([{"package/model.tflite", model()}])
 
       assert_raises(:invalid_archive, "has no package/weights.bin", fn ->
         server = FileServer.start(poor, [:serve])
@@ -153,7 +97,7 @@ defmodule Dala.ML.Models.InstallerTest do
         folder = Path.join(dir, "blazeface")
 
         if step == :committed,
-          do: assert(File.read!(Path.join(folder, "weights.bin")) == @weights),
+          do: assert(File.read!(Path.join(folder, "weights.bin")) == weights()),
           else: refute(File.exists?(folder))
 
         assert {_outcome, ^folder} = Installer.install(entry, options(dir))
@@ -175,7 +119,7 @@ defmodule Dala.ML.Models.InstallerTest do
 
         # Whoever comes next puts things right first.
         assert {:already, ^folder} = Installer.install(url_entry(old_server, old), options(dir))
-        assert_installed(folder, if(step == :committed, do: new_model, else: @model))
+        assert_installed(folder, if(step == :committed, do: new_model, else: model()))
       end
     end
 
@@ -304,169 +248,6 @@ defmodule Dala.ML.Models.InstallerTest do
       {output, 0} = with_npm(npm("exit 0\n"), dir, entry, ~s[System.put_env("PATH", "/")])
       assert output =~ "download_failed: npm was not found; it fetches @test/face@1.0.0"
       nothing_installed(dir)
-    end
-  end
-
-  describe "sources of one's own" do
-    test "a file, an archive with one, and a TF.js model in an archive" do
-      onnx = "pretends to be ONNX"
-
-      tfjs =
-        Tarball.new([
-          {"web/model.json", @manifest},
-          {"web/shard1", "one"},
-          {"web/shard2", "two"},
-          {"web/._model.json", "what a Mac adds"},
-          {"README", "read me"}
-        ])
-
-      for {name, content, files} <- [
-            {"a.onnx", onnx, ["model.onnx"]},
-            {"a.tar.gz", Tarball.new([{"x/deep/net.onnx", onnx}]), ["model.onnx"]},
-            {"web.tgz", tfjs, ["model.json", "shard1", "shard2"]}
-          ] do
-        dir = scratch_dir("models")
-        server = FileServer.start(content, [:serve])
-        source = [source: "#{server}/#{name}?raw=1", sha256: String.upcase(sha256(content))]
-        entry = entry({:npm, "unused@1", 1})
-        assert {:installed, folder} = Installer.install(entry, options(dir, source))
-        assert Enum.sort(File.ls!(folder)) == Enum.sort(["dala.json" | files])
-        assert Receipt.read(folder).model == hd(files)
-        assert Receipt.damaged(folder, Receipt.read(folder)) == []
-      end
-    end
-
-    test "need a checksum, and have to be a model" do
-      dir = scratch_dir("models")
-      entry = entry({:npm, "unused@1", 1})
-
-      for sha256 <- [nil, "", "123", String.duplicate("z", 64)] do
-        assert_raises(:invalid_param, "needs its SHA-256, 64 hexadecimal digits", fn ->
-          Installer.install(entry, options(dir, source: "https://a/b.onnx", sha256: sha256))
-        end)
-      end
-
-      assert_raises(:invalid_param, "a checksum needs the address", fn ->
-        Installer.install(entry, options(dir, sha256: sha256("x")))
-      end)
-
-      for {name, content, text} <- [
-            {"a.txt", "x", "is none of .onnx, .tflite, model.json and .tar.gz"},
-            {"a.tgz", Tarball.new([{"README", "x"}]), "has no .onnx or .tflite file"},
-            {"a.tgz", Tarball.new([{"a.onnx", "x"}, {"b.tflite", "x"}]),
-             "several models: a.onnx, b"},
-            {"a.tgz", Tarball.new([{"model.json", @manifest}, {"shard1", "x"}]), "has no shard2"},
-            {"a.tgz", Tarball.new([{"model.json", "{}"}]), "it has no list of weights"},
-            {"a.tgz",
-             Tarball.new([{"model.json", String.replace(@manifest, "shard1", "../../evil")}]),
-             "it has no list of weights"}
-          ] do
-        path = Path.join(scratch_dir("source"), name)
-        File.write!(path, content)
-        source = [source: "file://" <> path, sha256: sha256(content)]
-
-        error =
-          assert_raise Dala.Gpu.Compute.Error, fn ->
-            Installer.install(entry, options(dir, source))
-          end
-
-        assert error.message =~ text
-        nothing_installed(dir)
-      end
-    end
-
-    test "files that are there already" do
-      from = scratch_dir("from")
-      dir = scratch_dir("models")
-      entry = entry({:npm, "unused@1", 1})
-
-      for {name, content} <- [{"model.json", @manifest}, {"shard1", "1"}, {"shard2", "2"}],
-          do: File.write!(Path.join(from, name), content)
-
-      assert {:installed, folder} = Installer.import(entry, from, options(dir))
-      assert Enum.sort(File.ls!(folder)) == ["dala.json", "model.json", "shard1", "shard2"]
-      assert Receipt.read(folder).source == "file:" <> from
-
-      tflite = Path.join(from, "own.TFLITE")
-      File.write!(tflite, @model)
-      assert {:installed, ^folder} = Installer.import(entry, tflite, options(dir))
-      assert Enum.sort(File.ls!(folder)) == ["dala.json", "model.tflite"]
-
-      File.rm!(Path.join(from, "shard2"))
-
-      assert_raises(:model_not_found, "there is no file #{from}/shard2", fn ->
-        Installer.import(entry, from, options(dir))
-      end)
-
-      assert_raises(:invalid_model, "does not load", fn ->
-        check = fn _path ->
-          Dala.ML.Models.Failure.fail!(:invalid_model, "does not load")
-        end
-
-        Installer.import(entry, tflite, options(dir, check: check))
-      end)
-
-      # What was there before is there still.
-      assert Enum.sort(File.ls!(folder)) == ["dala.json", "model.tflite"]
-      assert Receipt.damaged(folder, Receipt.read(folder)) == []
-      File.write!(Path.join(folder, "model.tflite"), "gone bad")
-
-      assert [{"model.tflite", "it has 8 bytes instead of 20"}] =
-               Receipt.damaged(folder, Receipt.read(folder))
-    end
-  end
-
-  describe "a disk" do
-    test "where nothing can be written" do
-      path = Path.join(scratch_dir("models"), "file")
-      File.write!(path, "not a folder")
-
-      assert_raises(:storage_error, "cannot make #{path}/models: not a directory", fn ->
-        Installer.install(entry({:npm, "unused@1", 1}), options(path <> "/models"))
-      end)
-    end
-
-    # A small disk of its own for a child VM needs no rights where users may have namespaces.
-    case System.cmd("sh", ["-c", "unshare -rm mount -t tmpfs -o size=64k dala /mnt 2>&1"]) do
-      {_output, 0} -> :ok
-      {_output, _status} -> @tag skip: "no small disk can be made here (unshare, mount)"
-    end
-
-    test "that becomes full while files are unpacked" do
-      from = Path.join(scratch_dir("from"), "package.tgz")
-      File.write!(from, Tarball.new([{"big.onnx", :crypto.strong_rand_bytes(100_000)}]))
-      small = Path.join(Path.dirname(from), "small.tgz")
-      File.write!(small, Tarball.new([{"small.onnx", "x"}]))
-
-      code = """
-      install = fn path ->
-        sha256 = Base.encode16(:crypto.hash(:sha256, File.read!(path)), case: :lower)
-        opts = [models_dir: "/mnt/models", source: "file://" <> path, sha256: sha256]
-        case Dala.ML.Models.install("blazeface", opts) do
-          {:ok, folder} -> IO.puts("ok " <> folder)
-          {:error, error} -> IO.puts("\#{error.reason}: \#{error.message}")
-        end
-        IO.inspect(Path.wildcard("/mnt/models/**", match_dot: true))
-      end
-      install.(#{inspect(from)})
-      install.(#{inspect(small)})
-      """
-
-      elixir = System.find_executable("elixir")
-
-      script = """
-      mount -t tmpfs -o size=64k dala /mnt && exec "#{elixir}" -pa "#{ChildVM.ebin()}" -e "$0"
-      """
-
-      {output, 0} = ChildVM.run_program("unshare", ["-rm", "sh", "-c", script, code])
-
-      assert output =~
-               ~r/^storage_error: cannot write \/mnt\/models\/\.install\/\S+: no space left/
-
-      assert output =~ "; make room, or name another folder with --models-dir\n[]\n"
-      assert output =~ "ok /mnt/models/blazeface\n"
-      assert output =~ "/mnt/models/blazeface/model.onnx"
-      refute output =~ ".install\","
     end
   end
 end
