@@ -28,7 +28,7 @@ defmodule Photo do
       picture = read!(opts[:picture] || default(model.task))
       {:ok, loaded} = timed("load", fn -> ML.Gpu.load_model(model.name) end)
       {:ok, _first} = timed("first result", fn -> apply(ML, model.task, [loaded, picture]) end)
-      {:ok, result} = best("result", fn -> apply(ML, model.task, [loaded, picture]) end)
+      {:ok, result} = median("result", fn -> apply(ML, model.task, [loaded, picture]) end)
       show(model.task, result)
       write(Annotation.draw(picture, result), model.task, out, opts[:thumbnails])
       if model.task == :segment, do: replace_background(picture, out, opts[:thumbnails])
@@ -74,7 +74,7 @@ defmodule Photo do
   defp read!(path) do
     case Image.read(path) do
       {:ok, image} -> image
-      {:error, error} -> raise error
+      {:error, error} -> Mix.raise(Exception.message(error))
     end
   end
 
@@ -105,7 +105,7 @@ defmodule Photo do
 
     for {name, params} <- [blurred: %{blur: 12}, replaced: %{color: {40, 120, 200}}] do
       filtered =
-        best("background_replace #{inspect(params)}", fn ->
+        median("background_replace #{inspect(params)}", fn ->
           Dala.Media.Gpu.apply_filter(data, width, height, :background_replace, params)
         end)
 
@@ -136,8 +136,7 @@ defmodule Photo do
     result
   end
 
-  # The median of a few.
-  defp best(what, function) do
+  defp median(what, function) do
     runs = for _ <- 1..5, do: :timer.tc(function)
     {time, result} = runs |> Enum.sort_by(&elem(&1, 0)) |> Enum.at(2)
     say("#{what}: #{ms(time)}")

@@ -42,7 +42,8 @@ defmodule Dala.ML.Models do
         }
 
   @doc """
-  Lists the models, and whether they are installed.
+  Lists the models, and whether they are installed: in `:models_dir` where that is given, otherwise
+  in any of `Dala.ML.Gpu.Models.folders/1`.
 
   ## Example
 
@@ -187,13 +188,17 @@ defmodule Dala.ML.Models do
   defp source({:url, address, _bytes, _sha256}), do: address
 
   defp installed(name, models_dir) do
-    with {:ok, path} <- Gpu.Models.find(name, models_dir) do
+    with path when path != nil <- path(name, models_dir) do
       receipt = Receipt.read(Path.dirname(path))
       %{path: path, by_hand?: receipt == nil, source: receipt && receipt.source}
-    else
-      {:error, _not_found} -> nil
     end
   end
+
+  defp path(name, nil) do
+    Enum.find_value(Gpu.Models.folders(), &Gpu.Models.find_in(name, &1))
+  end
+
+  defp path(name, models_dir), do: Gpu.Models.find_in(name, Path.expand(models_dir))
 
   defp entry!(name) do
     case Registry.fetch(name) do

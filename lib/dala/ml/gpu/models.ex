@@ -49,17 +49,19 @@ defmodule Dala.ML.Gpu.Models do
       Application.get_env(:dala_gpu, :models_dir)
     ]
 
-    cache = Path.join(:filename.basedir(:user_cache, "dala_gpu"), "models")
+    for(folder <- configured, folder not in [nil, ""], do: Path.expand(folder)) ++ [last_folder()]
+  end
 
-    for(folder <- configured, folder not in [nil, ""], do: Path.expand(folder)) ++ [cache]
+  # The tests name another one, so that they do not see what the user has installed.
+  defp last_folder do
+    :persistent_term.get({__MODULE__, :last_folder}, nil) ||
+      Path.join(:filename.basedir(:user_cache, "dala_gpu"), "models")
   end
 
   @doc false
   @spec find(atom(), Path.t() | nil) :: {:ok, Path.t()} | {:error, Error.t()}
   def find(name, given) when name in @names do
-    paths = for folder <- folders(given), file <- @files, do: Path.join(folder, "#{name}#{file}")
-
-    case Enum.find(paths, &File.regular?/1) do
+    case Enum.find_value(folders(given), &find_in(name, &1)) do
       nil -> {:error, not_installed(name, given)}
       path -> {:ok, path}
     end
@@ -70,6 +72,14 @@ defmodule Dala.ML.Gpu.Models do
           "expected the name of a model (#{Enum.map_join(@names, ", ", &inspect/1)}), the path " <>
             "of an .onnx or .tflite file or a model.json, or {:binary, bytes}, got: " <>
             inspect(name)
+  end
+
+  @doc false
+  # The file of a model in one folder, or nil.
+  @spec find_in(atom(), Path.t()) :: Path.t() | nil
+  def find_in(name, folder) do
+    paths = for file <- @files, do: Path.join(folder, "#{name}#{file}")
+    Enum.find(paths, &File.regular?/1)
   end
 
   defp not_installed(name, given) do
