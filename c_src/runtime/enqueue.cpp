@@ -91,6 +91,8 @@ ClEvent Enqueuer::enqueue_all(std::vector<BoundStage>& parts, const std::vector<
     last.push_back(events[i].get());
   }
   ClEvent finished;
+  // Nothing to run: whoever follows this command still follows what it followed.
+  if (parts.empty() && !wait_for.empty()) finished = marker(wait_for);
   if (last.size() == 1) finished = std::move(*only);
   if (last.size() > 1) finished = marker(last);
   if (finished) check(cl().clFlush(device_.queue()), "clFlush");

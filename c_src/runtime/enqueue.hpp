@@ -17,8 +17,8 @@ class Enqueuer {
   Enqueuer(const Device& device, MemoryPool& memory) : device_(device), memory_(memory) {}
 
   // Enqueues every part. They start after `wait_for` and after the parts they name; the event
-  // returned is complete when all of them are, and null when there was nothing to do. Throws when
-  // there is no room for scratch or the driver refuses; then nothing is left on the device.
+  // returned is complete when all of them are, and null when there was nothing to wait for. Throws
+  // when there is no room for scratch or the driver refuses; then nothing is left on the device.
   // `keep_events` leaves the events of all steps in the parts.
   ClEvent enqueue(std::vector<BoundStage>& parts, const std::vector<cl_event>& wait_for,
                   bool keep_events);

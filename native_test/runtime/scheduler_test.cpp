@@ -80,6 +80,23 @@ TEST_CASE("work that runs alone begins when the device is idle, and commands wai
         std::vector<int32_t>{static_cast<int32_t>(test::slow_result(1, 200))});
 }
 
+TEST_CASE("what follows a dropped command still follows those before it") {
+  const auto gone = std::make_shared<FakeClient>(77);
+  gone->alive_ = false;
+  const int64_t rounds = test::slow_rounds(10'000'000);
+  const BufferPtr from = buffer<int32_t>({1});
+  const BufferPtr shared = buffer<int32_t>({0});
+  const BufferPtr copy = buffer<int32_t>({0});
+  run("relu", {from}, copy);  // its kernel is there from now on
+  slow(from, shared, rounds);
+  const CommandId dropped =
+      scheduler().submit({engine().stage("relu", {shared}, shared, {})}, gone, nullptr);
+  submit("relu", {shared}, copy);
+  CHECK(read<int32_t>(copy) ==
+        std::vector<int32_t>{std::max(0, static_cast<int32_t>(test::slow_result(1, rounds)))});
+  CHECK(scheduler().poll(dropped).status == Scheduler::Status::failed);
+}
+
 TEST_CASE("commands on the same buffers take effect in the order of submission") {
   auto a = buffer<int32_t>({1});
   auto b = buffer<int32_t>({0});
