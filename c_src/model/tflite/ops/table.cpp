@@ -1,34 +1,21 @@
 #include "model/tflite/ops/table.hpp"
 
-#include <map>
+#include "model/operator_table.hpp"
 
 namespace dala::model::tflite {
 namespace {
 
-const std::map<std::string, Operator>& table() {
-  static const std::map<std::string, Operator> all = [] {
-    std::map<std::string, Operator> by_name;
-    for (const auto& list :
-         {arithmetic_operators(), comparison_operators(), detection_operators(),
-          movement_operators(), plane_operators(), reduction_operators(), shape_operators()}) {
-      for (const Operator& each : list) by_name.emplace(each.name, each);
-    }
-    return by_name;
-  }();
+const OperatorTable<Operator>& table() {
+  static const OperatorTable<Operator> all{
+      arithmetic_operators(), comparison_operators(), detection_operators(), movement_operators(),
+      plane_operators(),      reduction_operators(),  shape_operators()};
   return all;
 }
 
 }  // namespace
 
-const Operator* find_operator(const std::string& name) {
-  const auto found = table().find(name);
-  return found == table().end() ? nullptr : &found->second;
-}
+const Operator* find_operator(const std::string& name) { return table().find(name); }
 
-std::vector<std::string> operator_names() {
-  std::vector<std::string> names;
-  for (const auto& [name, each] : table()) names.push_back(name);
-  return names;
-}
+std::vector<std::string> operator_names() { return table().names(); }
 
 }  // namespace dala::model::tflite
