@@ -14,6 +14,10 @@
 namespace dala {
 namespace {
 
+bool is_pocl(const DeviceInfo& info) {
+  return info.platform_name.find("Portable Computing Language") != std::string::npos;
+}
+
 constexpr const char* kInstallHint =
     "Install an OpenCL driver: pocl-opencl-icd runs on any CPU, nvidia-opencl-icd, "
     "mesa-opencl-icd or rocm-opencl-icd and intel-opencl-icd on GPUs; "
@@ -223,9 +227,9 @@ Device::Device(const Choice& choice, const Config& config) : info_(choice.info),
   shares_host_memory_ = config.zero_copy && info_.type == "cpu" && probe_shared_memory();
 }
 
-bool Device::binaries_are_costly() const {
-  return info_.platform_name.find("Portable Computing Language") != std::string::npos;
-}
+bool Device::binaries_are_costly() const { return is_pocl(info_); }
+
+bool Device::reloads_for_wider_grids() const { return is_pocl(info_); }
 
 bool Device::runs_only_when_awaited() const { return info_.platform_name == "Oclgrind"; }
 

@@ -72,6 +72,8 @@ class Device {
   // Asking for a program's binary makes the driver compile all its kernels anew. PoCL does that,
   // and has a kernel cache of its own.
   bool binaries_are_costly() const;
+  // A kernel is loaded again for a grid wider than all before, see grid_growth.hpp. PoCL, too.
+  bool reloads_for_wider_grids() const;
   // Commands run only while somebody waits for them, and callbacks may never come. So it is with
   // the simulator Oclgrind.
   bool runs_only_when_awaited() const;

@@ -53,6 +53,9 @@ void set_arguments(cl_kernel kernel, const KernelStep& step, const BoundStage& p
 
 }  // namespace
 
+Enqueuer::Enqueuer(const Device& device, MemoryPool& memory)
+    : device_(device), memory_(memory), keep_growth_apart_(device.reloads_for_wider_grids()) {}
+
 ClEvent Enqueuer::enqueue(std::vector<BoundStage>& parts, const std::vector<cl_event>& wait_for,
                           bool keep_events) {
   // All scratch first: running out of memory is then found before anything is on the device.
@@ -133,15 +136,15 @@ ClEvent Enqueuer::enqueue_step(const Step& step, const BoundStage& part,
     Program::Kernel& shared = kernel->program->kernel(kernel->entry);
     set_arguments(shared.object.get(), *kernel, part);
     const Range& range = kernel->range;
-    GridGrowth& growth = shared.growth[range.local];
+    GridGrowth* growth = keep_growth_apart_ ? &shared.growth[range.local] : nullptr;
     const size_t width = GridGrowth::width_of(range.global, range.local);
     std::vector<cl_event> all = wait_for;
-    growth.wait_for_others(width, all);
+    if (growth != nullptr) growth->wait_for_others(width, all);
     check(cl().clEnqueueNDRangeKernel(
               queue, shared.object.get(), static_cast<cl_uint>(range.dimensions), nullptr,
               range.global.data(), range.local.data(), count(all), data_or_null(all), &event),
           "clEnqueueNDRangeKernel");
-    growth.launched(width, event);
+    if (growth != nullptr) growth->launched(width, event);
   } else if (const auto* copy = std::get_if<CopyStep>(&step)) {
     check(cl().clEnqueueCopyBuffer(queue, resolve(copy->from, part), resolve(copy->to, part), 0, 0,
                                    copy->bytes, count(wait_for), data_or_null(wait_for), &event),

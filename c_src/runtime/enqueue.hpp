@@ -14,7 +14,7 @@ class MemoryPool;
 
 class Enqueuer {
  public:
-  Enqueuer(const Device& device, MemoryPool& memory) : device_(device), memory_(memory) {}
+  Enqueuer(const Device& device, MemoryPool& memory);
 
   // Enqueues every part. They start after `wait_for` and after the parts they name; the event
   // returned is complete when all of them are, and null when there was nothing to wait for. Throws
@@ -33,6 +33,7 @@ class Enqueuer {
 
   const Device& device_;
   MemoryPool& memory_;
+  const bool keep_growth_apart_;
   std::mutex kernel_mutex_;  // setting a kernel's arguments and enqueueing it is one action
 };
 

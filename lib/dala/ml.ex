@@ -60,6 +60,7 @@ defmodule Dala.ML do
     as: :buffer,
     from: nil
   ]
+  @of_people [fit: :letterbox, border: 0, normalize: :signed_unit]
   @input_keys Keyword.keys(@defaults)
   @presets [:imagenet, :unit, :signed_unit, :raw, true, false]
 
@@ -202,9 +203,7 @@ defmodule Dala.ML do
   @spec faces(Gpu.Model.t(), picture() | [picture()], keyword()) ::
           {:ok, [Faces.t()] | [[Faces.t()]]} | {:error, Error.t()}
   def faces(model, picture, opts \\ []) do
-    defaults = [fit: :letterbox, border: 0, normalize: :signed_unit]
-
-    task(:faces, model, picture, opts, defaults, fn outputs, geometry, own, _input ->
+    task(:faces, model, picture, opts, @of_people, fn outputs, geometry, own, _input ->
       Faces.decode(outputs, geometry, own)
     end)
   end
@@ -226,9 +225,7 @@ defmodule Dala.ML do
   @spec pose(Gpu.Model.t(), picture() | [picture()], keyword()) ::
           {:ok, Pose.t() | [Pose.t()] | [[Pose.t()]]} | {:error, Error.t()}
   def pose(model, picture, opts \\ []) do
-    defaults = [fit: :letterbox, border: 0, normalize: :signed_unit]
-
-    task(:pose, model, picture, opts, defaults, fn outputs, geometry, own, _input ->
+    task(:pose, model, picture, opts, @of_people, fn outputs, geometry, own, _input ->
       Pose.decode(outputs, geometry, own)
     end)
   end
