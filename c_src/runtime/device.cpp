@@ -231,6 +231,10 @@ bool Device::binaries_are_costly() const { return is_pocl(info_); }
 
 bool Device::reloads_for_wider_grids() const { return is_pocl(info_); }
 
+bool Device::sees_host_addresses() const {
+  return is_pocl(info_) && info_.type == "cpu" && shares_host_memory_;
+}
+
 bool Device::runs_only_when_awaited() const { return info_.platform_name == "Oclgrind"; }
 
 // Whether a kernel's writes show up in host memory without any transfer. Drivers differ (a

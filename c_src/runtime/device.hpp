@@ -74,6 +74,8 @@ class Device {
   bool binaries_are_costly() const;
   // A kernel is loaded again for a grid wider than all before, see grid_growth.hpp. PoCL, too.
   bool reloads_for_wider_grids() const;
+  // Kernels see memory at the addresses where the host does.
+  bool sees_host_addresses() const;
   // Commands run only while somebody waits for them, and callbacks may never come. So it is with
   // the simulator Oclgrind.
   bool runs_only_when_awaited() const;

@@ -1,6 +1,7 @@
 #include "runtime/enqueue.hpp"
 
 #include <algorithm>
+#include <set>
 #include <utility>
 
 #include "runtime/device.hpp"
@@ -63,8 +64,14 @@ ClEvent Enqueuer::enqueue(std::vector<BoundStage>& parts, const std::vector<cl_e
     if (part.launch == nullptr) continue;
     for (size_t bytes : part.launch->scratch) part.scratch.push_back(memory_.allocate(bytes));
   }
+  std::vector<Sequence> sequences;
+  // Where somebody profiles, each step has an event of its own.
+  if (parts.size() > 1 && !keep_events) sequences = sequences_of(parts);
+  for (const Sequence& sequence : sequences) {
+    parts[sequence.first].scratch.push_back(memory_.allocate(sequence.bytes));
+  }
   try {
-    return enqueue_all(parts, wait_for, keep_events);
+    return enqueue_all(parts, sequences, wait_for, keep_events);
   } catch (...) {
     // The driver refused half-way. The caller lets go of the memory now, so what did get onto
     // the device has to end first.
@@ -73,18 +80,31 @@ ClEvent Enqueuer::enqueue(std::vector<BoundStage>& parts, const std::vector<cl_e
   }
 }
 
-ClEvent Enqueuer::enqueue_all(std::vector<BoundStage>& parts, const std::vector<cl_event>& wait_for,
-                              bool keep_events) {
+ClEvent Enqueuer::enqueue_all(std::vector<BoundStage>& parts,
+                              const std::vector<Sequence>& sequences,
+                              const std::vector<cl_event>& wait_for, bool keep_events) {
   std::vector<ClEvent> events(parts.size());
+  std::vector<size_t> leader(parts.size());  // the part that has its event: its sequence's first
   std::vector<bool> followed(parts.size(), false);
-  for (size_t i = 0; i < parts.size(); ++i) {
-    // A part that follows others starts after what they started after.
-    std::vector<cl_event> own = parts[i].after.empty() ? wait_for : std::vector<cl_event>{};
-    for (size_t earlier : parts[i].after) {
-      followed[earlier] = true;
-      if (events[earlier]) own.push_back(events[earlier].get());
+  auto sequence = sequences.begin();
+  for (size_t i = 0, end = 0; i < parts.size(); i = end) {
+    const bool many = sequence != sequences.end() && sequence->first == i;
+    end = many ? sequence->end : i + 1;
+    std::set<size_t> earlier;
+    std::vector<cl_event> own;
+    for (size_t part = i; part < end; ++part) {
+      leader[part] = i;
+      // A part that follows others starts after what they started after.
+      if (parts[part].after.empty()) own = wait_for;
+      for (size_t other : parts[part].after) earlier.insert(leader[other]);
     }
-    events[i] = enqueue_part(parts[i], std::move(own), keep_events);
+    earlier.erase(i);
+    for (size_t other : earlier) {
+      followed[other] = true;
+      if (events[other]) own.push_back(events[other].get());
+    }
+    events[i] = many ? enqueue_sequence(*sequence++, parts, own)
+                     : enqueue_part(parts[i], std::move(own), keep_events);
   }
   std::vector<cl_event> last;
   ClEvent* only = nullptr;
@@ -132,19 +152,8 @@ ClEvent Enqueuer::enqueue_step(const Step& step, const BoundStage& part,
   const cl_command_queue queue = device_.queue();
   cl_event event = nullptr;
   if (const auto* kernel = std::get_if<KernelStep>(&step)) {
-    std::lock_guard lock(kernel_mutex_);
-    Program::Kernel& shared = kernel->program->kernel(kernel->entry);
-    set_arguments(shared.object.get(), *kernel, part);
-    const Range& range = kernel->range;
-    GridGrowth* growth = keep_growth_apart_ ? &shared.growth[range.local] : nullptr;
-    const size_t width = GridGrowth::width_of(range.global, range.local);
-    std::vector<cl_event> all = wait_for;
-    if (growth != nullptr) growth->wait_for_others(width, all);
-    check(cl().clEnqueueNDRangeKernel(
-              queue, shared.object.get(), static_cast<cl_uint>(range.dimensions), nullptr,
-              range.global.data(), range.local.data(), count(all), data_or_null(all), &event),
-          "clEnqueueNDRangeKernel");
-    if (growth != nullptr) growth->launched(width, event);
+    return enqueue_kernel(*kernel->program, kernel->entry, kernel->range, wait_for,
+                          [&](cl_kernel object) { set_arguments(object, *kernel, part); });
   } else if (const auto* copy = std::get_if<CopyStep>(&step)) {
     check(cl().clEnqueueCopyBuffer(queue, resolve(copy->from, part), resolve(copy->to, part), 0, 0,
                                    copy->bytes, count(wait_for), data_or_null(wait_for), &event),
@@ -180,6 +189,41 @@ ClEvent Enqueuer::enqueue_step(const Step& step, const BoundStage& part,
           "clEnqueueMarkerWithWaitList");
     check(cl().clFlush(in_order), "clFlush");
   }
+  return ClEvent(event);
+}
+
+ClEvent Enqueuer::enqueue_sequence(const Sequence& sequence, std::vector<BoundStage>& parts,
+                                   const std::vector<cl_event>& wait_for) {
+  const StoragePtr& steps = parts[sequence.first].scratch.back();
+  write_steps(sequence, parts, steps->host());
+  Range range;
+  range.global[0] = device_.info().compute_units;
+  return enqueue_kernel(*sequence.program, "run_sequence", range, wait_for, [&](cl_kernel object) {
+    const cl_mem memory = steps->memory();
+    const auto count = static_cast<cl_uint>(sequence.steps);
+    check(cl().clSetKernelArg(object, 0, sizeof(memory), &memory), "clSetKernelArg");
+    check(cl().clSetKernelArg(object, 1, sizeof(count), &count), "clSetKernelArg");
+    const size_t local = std::max<size_t>(sequence.local_bytes, 64);
+    check(cl().clSetKernelArg(object, 2, local, nullptr), "clSetKernelArg");
+  });
+}
+
+ClEvent Enqueuer::enqueue_kernel(Program& program, const std::string& entry, const Range& range,
+                                 const std::vector<cl_event>& wait_for,
+                                 const std::function<void(cl_kernel)>& set_arguments) {
+  std::lock_guard lock(kernel_mutex_);
+  Program::Kernel& shared = program.kernel(entry);
+  set_arguments(shared.object.get());
+  GridGrowth* growth = keep_growth_apart_ ? &shared.growth[range.local] : nullptr;
+  const size_t width = GridGrowth::width_of(range.global, range.local);
+  std::vector<cl_event> all = wait_for;
+  if (growth != nullptr) growth->wait_for_others(width, all);
+  cl_event event = nullptr;
+  check(cl().clEnqueueNDRangeKernel(
+            device_.queue(), shared.object.get(), static_cast<cl_uint>(range.dimensions), nullptr,
+            range.global.data(), range.local.data(), count(all), data_or_null(all), &event),
+        "clEnqueueNDRangeKernel");
+  if (growth != nullptr) growth->launched(width, event);
   return ClEvent(event);
 }
 

@@ -1,11 +1,13 @@
 // Puts the parts of a command on the device's queue, with events for their order.
 #pragma once
 
+#include <functional>
 #include <mutex>
 #include <vector>
 
 #include "runtime/cl_api.hpp"
 #include "runtime/command.hpp"
+#include "runtime/sequence.hpp"
 
 namespace dala {
 
@@ -24,11 +26,16 @@ class Enqueuer {
                   bool keep_events);
 
  private:
-  ClEvent enqueue_all(std::vector<BoundStage>& parts, const std::vector<cl_event>& wait_for,
-                      bool keep_events);
+  ClEvent enqueue_all(std::vector<BoundStage>& parts, const std::vector<Sequence>& sequences,
+                      const std::vector<cl_event>& wait_for, bool keep_events);
   ClEvent enqueue_part(BoundStage& part, std::vector<cl_event> wait_for, bool keep_events);
   ClEvent enqueue_step(const Step& step, const BoundStage& part,
                        const std::vector<cl_event>& wait_for);
+  ClEvent enqueue_sequence(const Sequence& sequence, std::vector<BoundStage>& parts,
+                           const std::vector<cl_event>& wait_for);
+  ClEvent enqueue_kernel(Program& program, const std::string& entry, const Range& range,
+                         const std::vector<cl_event>& wait_for,
+                         const std::function<void(cl_kernel)>& set_arguments);
   ClEvent marker(const std::vector<cl_event>& wait_for);
 
   const Device& device_;

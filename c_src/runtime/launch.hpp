@@ -5,9 +5,11 @@
 
 #include <array>
 #include <cstddef>
+#include <cstdint>
 #include <cstring>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <type_traits>
 #include <variant>
@@ -58,6 +60,8 @@ struct KernelStep {
   std::string entry;
   std::vector<Argument> arguments;
   Range range;
+  // Which of the kernels it is that its program can run in a sequence, see runtime/sequence.hpp.
+  std::optional<uint32_t> member = {};
 };
 
 struct CopyStep {

@@ -123,6 +123,7 @@ KernelStep panel_step(Planner& planner, const Call& call, const Convolution& con
                   conv.pointwise != 0 ? "conv2d_pointwise" : "conv2d_windows",
                   arguments_of(call, conv, weights, value(panels)), range};
   if (conv.pointwise == 0) step.arguments.emplace_back(windows);
+  step.member = sequence_member(planner, step.entry);
   return step;
 }
 
@@ -154,8 +155,9 @@ KernelStep depthwise_step(Planner& planner, const Call& call, const Convolution&
   range.global = {static_cast<size_t>(down),
                   static_cast<size_t>(ceil_div(blocks, rows.strip_blocks)),
                   static_cast<size_t>(batch)};
-  return {nn_program(planner, dtype), "conv2d_depthwise_nhwc",
-          arguments_of(call, conv, weights, value(rows)), range};
+  const std::string entry = "conv2d_depthwise_nhwc";
+  return {nn_program(planner, dtype), entry, arguments_of(call, conv, weights, value(rows)), range,
+          sequence_member(planner, entry)};
 }
 
 }  // namespace

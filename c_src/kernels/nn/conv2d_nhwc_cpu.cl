@@ -59,16 +59,15 @@
 PANEL_TILES(pointwise_tiles, __global, pixels)
 PANEL_TILES(window_tiles, __local, windows)
 
-__kernel __attribute__((reqd_work_group_size(1, 1, 1)))
-void conv2d_pointwise(__global const T *restrict in, __global const T *restrict packed,
+static inline void pointwise_group(__global const T *restrict in, __global const T *restrict packed,
                       __global const T *restrict bias, __global const T *restrict residual,
                       __global T *restrict out, const Convolution conv, const Panels panels,
-                      const T low, const T high, const T slope) {
+                      const T low, const T high, const T slope, const Group group) {
   const Window window = conv.window;
   const long pixels = conv.slices / conv.groups * window.height * window.width;
-  const long pixel0 = (long)get_group_id(0) * panels.strip_pixels;
+  const long pixel0 = (long)group.x * panels.strip_pixels;
   const long count = min(panels.strip_pixels, pixels - pixel0);
-  const long panel0 = panels.first + (long)get_group_id(1) * panels.strip_panels;
+  const long panel0 = panels.first + (long)group.y * panels.strip_panels;
   const long panel_end = min(panel0 + panels.strip_panels, panels.end);
   const long pitch = conv.groups * conv.in_channels, n = conv.groups * conv.out_channels;
   const Pass pass = {conv.has_bias != 0, conv.has_residual != 0, false};
@@ -163,27 +162,27 @@ static inline void copy_windows(__global const T *in, const Convolution conv, co
   }
 }
 
-__kernel __attribute__((reqd_work_group_size(1, 1, 1)))
-void conv2d_windows(__global const T *restrict in, __global const T *restrict packed,
+static inline void windows_group(__global const T *restrict in, __global const T *restrict packed,
                     __global const T *restrict bias, __global const T *restrict residual,
                     __global T *restrict out, const Convolution conv, const Panels panels,
-                    const T low, const T high, const T slope, __local T *windows) {
+                    const T low, const T high, const T slope, __local T *windows,
+                    const Group group) {
   const Window window = conv.window;
   const long pixels = conv.slices / conv.groups * window.out_height * window.out_width;
-  const long pixel0 = (long)get_group_id(0) * panels.strip_pixels;
+  const long pixel0 = (long)group.x * panels.strip_pixels;
   const long count = min(panels.strip_pixels, pixels - pixel0);
-  const long panel0 = panels.first + (long)get_group_id(1) * panels.strip_panels;
+  const long panel0 = panels.first + (long)group.y * panels.strip_panels;
   const long panel_end = min(panel0 + panels.strip_panels, panels.end);
   const long k = conv.in_channels * window.size_y * window.size_x;
   const long n = conv.groups * conv.out_channels;
   for (long index = panel0; index < panel_end;) {
-    const long group = index / panels.per_group;
-    const long group_end = min(panel_end, (group + 1) * panels.per_group);
+    const long channel_group = index / panels.per_group;
+    const long group_end = min(panel_end, (channel_group + 1) * panels.per_group);
     for (long k0 = 0; k0 < k; k0 += panels.block) {
       const int depth = (int)min(panels.block, k - k0);
       const bool first = k0 == 0, last = k0 + depth == k;
       const Pass pass = {first && conv.has_bias != 0, last && conv.has_residual != 0, !first};
-      copy_windows(in, conv, group, pixel0, count, k0, depth, windows);
+      copy_windows(in, conv, channel_group, pixel0, count, k0, depth, windows);
       for (long i = index; i < group_end; ++i) {
         const Panel panel = panel_at(conv, panels, i);
         const long to = pixel0 * n + panel.channel0;
@@ -196,4 +195,20 @@ void conv2d_windows(__global const T *restrict in, __global const T *restrict pa
     }
     index = group_end;
   }
+}
+
+__kernel __attribute__((reqd_work_group_size(1, 1, 1)))
+void conv2d_pointwise(__global const T *restrict in, __global const T *restrict packed,
+                      __global const T *restrict bias, __global const T *restrict residual,
+                      __global T *restrict out, const Convolution conv, const Panels panels,
+                      const T low, const T high, const T slope) {
+  pointwise_group(in, packed, bias, residual, out, conv, panels, low, high, slope, OWN_GROUP);
+}
+
+__kernel __attribute__((reqd_work_group_size(1, 1, 1)))
+void conv2d_windows(__global const T *restrict in, __global const T *restrict packed,
+                    __global const T *restrict bias, __global const T *restrict residual,
+                    __global T *restrict out, const Convolution conv, const Panels panels,
+                    const T low, const T high, const T slope, __local T *windows) {
+  windows_group(in, packed, bias, residual, out, conv, panels, low, high, slope, windows, OWN_GROUP);
 }

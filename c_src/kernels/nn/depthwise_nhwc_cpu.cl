@@ -151,16 +151,15 @@ static inline void row_of_one(const Channels at, const Convolution conv, const l
   }
 }
 
-__kernel __attribute__((reqd_work_group_size(1, 1, 1)))
-void conv2d_depthwise_nhwc(__global const T *restrict in, __global const T *restrict packed,
+static inline void depthwise_group(__global const T *restrict in, __global const T *restrict packed,
                            __global const T *restrict bias, __global const T *restrict residual,
                            __global T *restrict out, const Convolution conv, const Rows rows,
-                           const T low, const T high, const T slope) {
+                           const T low, const T high, const T slope, const Group group) {
   const Window window = conv.window;
   const long channels = conv.groups;
-  const long row0 = (long)get_group_id(0) * rows.strip_rows;
+  const long row0 = (long)group.x * rows.strip_rows;
   const long row_end = min(row0 + rows.strip_rows, window.out_height);
-  const long batch = (long)get_group_id(2);
+  const long batch = (long)group.z;
   in += batch * window.height * window.width * channels;
   out += batch * window.out_height * window.out_width * channels;
   if (conv.has_residual) residual += batch * window.out_height * window.out_width * channels;
@@ -174,7 +173,7 @@ void conv2d_depthwise_nhwc(__global const T *restrict in, __global const T *rest
     }
     return;
   }
-  const long block0 = (long)get_group_id(1) * rows.strip_blocks;
+  const long block0 = (long)group.y * rows.strip_blocks;
   const bool last = block0 + rows.strip_blocks >= channels / LANES;
   const long end = last ? channels : (block0 + rows.strip_blocks) * LANES;
   for (long y0 = row0; y0 < row_end; y0 += rows.block_rows) {
@@ -189,4 +188,12 @@ void conv2d_depthwise_nhwc(__global const T *restrict in, __global const T *rest
       }
     }
   }
+}
+
+__kernel __attribute__((reqd_work_group_size(1, 1, 1)))
+void conv2d_depthwise_nhwc(__global const T *restrict in, __global const T *restrict packed,
+                           __global const T *restrict bias, __global const T *restrict residual,
+                           __global T *restrict out, const Convolution conv, const Rows rows,
+                           const T low, const T high, const T slope) {
+  depthwise_group(in, packed, bias, residual, out, conv, rows, low, high, slope, OWN_GROUP);
 }

@@ -1,6 +1,7 @@
 #include "kernels/nn/nn.hpp"
 
 #include <algorithm>
+#include <array>
 
 #include "kernels/element.hpp"
 
@@ -107,7 +108,29 @@ void add_resizing(std::vector<Part>& parts, const Planner& planner, DType dtype)
   parts.push_back({planner.cpu_class() ? "nn/resize_cpu.cl" : "nn/resize_gpu.cl"});
 }
 
+// The kernels that run_sequence of sequence_cpu.cl can run.
+constexpr std::array kMembers{"conv2d_pointwise", "conv2d_windows", "conv2d_depthwise_nhwc",
+                              "max_pool2d_nhwc", "avg_pool2d_nhwc"};
+
+bool has_sequences(const Planner& planner) {
+  return planner.cpu_class() && planner.device().sees_host_addresses();
+}
+
+void add_sequence(std::vector<Part>& parts) {
+  Defines numbers;
+  for (size_t i = 0; i < kMembers.size(); ++i) {
+    numbers.emplace_back(text("MEMBER_", kMembers[i]), std::to_string(i));
+  }
+  parts.push_back({"nn/sequence_cpu.cl", numbers});
+}
+
 }  // namespace
+
+std::optional<uint32_t> sequence_member(const Planner& planner, const std::string& entry) {
+  const auto* const found = std::find(kMembers.begin(), kMembers.end(), entry);
+  if (found == kMembers.end() || !has_sequences(planner)) return std::nullopt;
+  return static_cast<uint32_t>(found - kMembers.begin());
+}
 
 TileShape tile_shape(const Planner& planner, DType dtype) {
   const auto bytes = static_cast<int64_t>(size_of(dtype));
@@ -130,6 +153,7 @@ std::shared_ptr<Program> nn_program(Planner& planner, DType dtype) {
     if (is_float(dtype)) add_convolution(parts, planner, dtype);
     add_pooling(parts, planner, dtype);
     add_resizing(parts, planner, dtype);
+    if (is_float(dtype) && has_sequences(planner)) add_sequence(parts);
     return parts;
   });
 }

@@ -15,11 +15,11 @@
 #define POOL_CHANNELS 64
 #endif
 
-__kernel __attribute__((reqd_work_group_size(1, 1, 1)))
-void ENTRY(__global const T *restrict in, __global T *restrict out, const Window window,
-           const long channels, const long pixels, const long units, const int count_padding) {
+static inline void PASTE(ENTRY, _group)(__global const T *restrict in, __global T *restrict out, const Window window,
+           const long channels, const long pixels, const long units, const int count_padding,
+           const Group group) {
   const long across = (channels + POOL_CHANNELS - 1) / POOL_CHANNELS;
-  const long first = (long)get_group_id(0) * units;
+  const long first = (long)group.x * units;
   const long end = min(first + units, pixels * across);
   for (long piece = first; piece < end; ++piece) {
     const long pixel = piece / across, c0 = piece % across * POOL_CHANNELS;
@@ -48,4 +48,10 @@ void ENTRY(__global const T *restrict in, __global T *restrict out, const Window
     __global T *to = out + pixel * channels + c0;
     for (int j = 0; j < width; ++j) to[j] = (T)FINISH(lanes[j], total);
   }
+}
+
+__kernel __attribute__((reqd_work_group_size(1, 1, 1)))
+void ENTRY(__global const T *restrict in, __global T *restrict out, const Window window,
+           const long channels, const long pixels, const long units, const int count_padding) {
+  PASTE(ENTRY, _group)(in, out, window, channels, pixels, units, count_padding, OWN_GROUP);
 }

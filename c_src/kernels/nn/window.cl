@@ -11,6 +11,12 @@ typedef struct {
   long dilation_y, dilation_x;
 } Window;
 
+// Which part of the work a work-group does.
+typedef struct {
+  long x, y, z;
+} Group;
+#define OWN_GROUP ((Group){get_group_id(0), get_group_id(1), get_group_id(2)})
+
 #define PASTE_(a, b) a##b
 #define PASTE(a, b) PASTE_(a, b)
 

@@ -1,0 +1,105 @@
+// Goes through the steps of a sequence, see runtime/sequence.hpp, whose kernels are those of the
+// convolutions and pools of pixels with their channels next to each other.
+//
+//   memory   `count` steps, and where their addresses say the arguments of each
+//   local    memory for the step that needs most
+//
+// A work-group is one item, one for each thread of the driver.
+
+typedef struct {
+  ulong arguments;
+  uint member;
+  uint groups[3];
+  uint next;  // work-group that nobody has taken
+  uint done;  // work-groups
+  uint unused[8];
+} SequenceStep;
+
+// The arguments of the kernels, in their order.
+typedef struct {
+  __global const T *in, *packed, *bias, *residual;
+  __global T *out;
+  Convolution conv;
+  Panels panels;
+  T low, high, slope;
+} PanelArguments;
+
+typedef struct {
+  __global const T *in, *packed, *bias, *residual;
+  __global T *out;
+  Convolution conv;
+  Rows rows;
+  T low, high, slope;
+} DepthwiseArguments;
+
+typedef struct {
+  __global const T *in;
+  __global T *out;
+  Window window;
+  long channels, pixels, units;
+  int count_padding;
+} PoolArguments;
+
+#if defined(__x86_64__) || defined(__i386__)
+#define PAUSE __builtin_ia32_pause()
+#else
+#define PAUSE
+#endif
+
+static inline void run_group(const uint member, const ulong arguments, const Group group,
+                             __local T *local_memory) {
+  switch (member) {
+    case MEMBER_conv2d_pointwise: {
+      __global const PanelArguments *a = (__global const PanelArguments *)arguments;
+      pointwise_group(a->in, a->packed, a->bias, a->residual, a->out, a->conv, a->panels, a->low,
+                      a->high, a->slope, group);
+      break;
+    }
+    case MEMBER_conv2d_windows: {
+      __global const PanelArguments *a = (__global const PanelArguments *)arguments;
+      windows_group(a->in, a->packed, a->bias, a->residual, a->out, a->conv, a->panels, a->low,
+                    a->high, a->slope, local_memory, group);
+      break;
+    }
+    case MEMBER_conv2d_depthwise_nhwc: {
+      __global const DepthwiseArguments *a = (__global const DepthwiseArguments *)arguments;
+      depthwise_group(a->in, a->packed, a->bias, a->residual, a->out, a->conv, a->rows, a->low,
+                      a->high, a->slope, group);
+      break;
+    }
+    case MEMBER_max_pool2d_nhwc: {
+      __global const PoolArguments *a = (__global const PoolArguments *)arguments;
+      max_pool2d_nhwc_group(a->in, a->out, a->window, a->channels, a->pixels, a->units,
+                            a->count_padding, group);
+      break;
+    }
+    case MEMBER_avg_pool2d_nhwc: {
+      __global const PoolArguments *a = (__global const PoolArguments *)arguments;
+      avg_pool2d_nhwc_group(a->in, a->out, a->window, a->channels, a->pixels, a->units,
+                            a->count_padding, group);
+      break;
+    }
+  }
+}
+
+__kernel __attribute__((reqd_work_group_size(1, 1, 1)))
+void run_sequence(__global uchar *memory, const uint count, __local T *local_memory) {
+  __global SequenceStep *steps = (__global SequenceStep *)memory;
+  for (uint i = 0; i < count; ++i) {
+    __global SequenceStep *step = steps + i;
+    const uint member = step->member;
+    const ulong arguments = step->arguments;
+    const uint width = step->groups[0], plane = width * step->groups[1];
+    const uint total = plane * step->groups[2];
+    uint finished = 0;
+    for (;;) {
+      const uint taken = __atomic_fetch_add(&step->next, 1, __ATOMIC_RELAXED);
+      if (taken >= total) break;
+      const Group group = {taken % width, taken % plane / width, taken / plane};
+      run_group(member, arguments, group, local_memory);
+      ++finished;
+    }
+    if (finished > 0) __atomic_fetch_add(&step->done, finished, __ATOMIC_RELEASE);
+    while (__atomic_load_n(&step->done, __ATOMIC_ACQUIRE) < total) PAUSE;
+  }
+}
