@@ -46,6 +46,9 @@ TEST_CASE("pools, resizing, joining and cutting of what convolutions give") {
   net.node("MaxPool", {"a"}, {"ceil"},
            {attribute("kernel_shape", Integers{2, 2}), attribute("strides", Integers{2, 2}),
             attribute("ceil_mode", int64_t{1})});
+  net.node("AveragePool", {"a"}, {"mean"},
+           {attribute("kernel_shape", Integers{3, 3}), attribute("strides", Integers{2, 3}),
+            attribute("pads", Integers{1, 0, 0, 0}), attribute("ceil_mode", int64_t{1})});
   net.node("Resize", {"c", "", "", "sizes"}, {"d"}, {attribute("mode", std::string("linear"))});
   net.node("Resize", {"c", "", "scales"}, {"e"}, {attribute("mode", std::string("nearest"))});
   net.node("Concat", {"a", "c", "x"}, {"f"}, {attribute("axis", int64_t{1})});
@@ -53,7 +56,7 @@ TEST_CASE("pools, resizing, joining and cutting of what convolutions give") {
   net.node("Slice", {"f", "starts", "ends", "axes", "steps"}, {"h"});
   net.node("Split", {"f"}, {"i", "j"}, {attribute("axis", int64_t{1})});
   net.node("Pad", {"a", "pads"}, {"k"}).node("Transpose", {"h"}, {"l"});
-  net.check({2, 4, 7, 5}, {"b", "c", "ceil", "d", "e", "f", "g", "h", "i", "j", "k", "l"});
+  net.check({2, 4, 7, 5}, {"b", "c", "ceil", "mean", "d", "e", "f", "g", "h", "i", "j", "k", "l"});
 }
 
 TEST_CASE("shapes and orders of what lies with its channels last") {

@@ -31,6 +31,18 @@ bool planes(const Tensor& x, const WindowAttributes& attributes) {
          x.count() > 0;
 }
 
+// With as much padding at the end as the last windows reach, which rounding up their number may
+// have made more: for pools to which padding makes no difference.
+WindowAttributes reaching(const Tensor& x, WindowAttributes attributes) {
+  for (size_t d = 0; d < attributes.out.size(); ++d) {
+    const int64_t span = (attributes.size[d] - 1) * attributes.dilation[d] + 1;
+    const int64_t end = (attributes.out[d] - 1) * attributes.stride[d] + span;
+    attributes.after[d] =
+        std::max(attributes.after[d], end - attributes.before[d] - x.shape[d + 2]);
+  }
+  return attributes;
+}
+
 // By the registry's kernel, on the elements as they lie where that is in pixels.
 Tensor pooled_planes(OpCall& call, const char* kernel, const WindowAttributes& attributes,
                      Params params) {
@@ -63,8 +75,9 @@ Tensor pooled(OpCall& call, Pool op, const WindowAttributes& attributes, bool co
 void max_pool(OpCall& call) {
   const Tensor& x = call.in(0);
   const auto attributes = window_attributes(call, x, {}, call.integer("ceil_mode", 0) != 0);
-  if (planes(x, attributes)) {
-    call.set(0, pooled_planes(call, "max_pool2d", attributes, {}));
+  const WindowAttributes wide = reaching(x, attributes);
+  if (planes(x, wide)) {
+    call.set(0, pooled_planes(call, "max_pool2d", wide, {}));
   } else {
     call.set(0, pooled(call, POOL_MAX, attributes, false, 2));
   }
@@ -82,9 +95,9 @@ void average_pool(OpCall& call) {
   const Tensor& x = call.in(0);
   const auto attributes = window_attributes(call, x, {}, call.integer("ceil_mode", 0) != 0);
   const bool count_padding = call.integer("count_include_pad", 0) != 0;
-  if (planes(x, attributes)) {
-    call.set(0,
-             pooled_planes(call, "avg_pool2d", attributes, {{"count_include_pad", count_padding}}));
+  const WindowAttributes wide = count_padding ? attributes : reaching(x, attributes);
+  if (planes(x, wide)) {
+    call.set(0, pooled_planes(call, "avg_pool2d", wide, {{"count_include_pad", count_padding}}));
   } else {
     call.set(0, pooled(call, POOL_AVERAGE, attributes, count_padding, 2));
   }
