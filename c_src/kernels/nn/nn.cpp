@@ -52,7 +52,8 @@ void add_nhwc_convolution(std::vector<Part>& parts, const Planner& planner, DTyp
 }
 
 void add_convolution(std::vector<Part>& parts, const Planner& planner, DType dtype) {
-  parts.push_back({"nn/activation.cl"});
+  const bool series = planner.cpu_class() && dtype == DType::f32;
+  parts.push_back({"nn/activation.cl", {{"BY_SERIES", series ? "1" : "0"}}});
   parts.push_back({"nn/convolution.cl"});
   const std::string group =
       planner.cpu_class() ? "__attribute__((reqd_work_group_size(1, 1, 1)))" : "";

@@ -59,11 +59,16 @@ static inline Panel panel_at(const Convolution conv, const Panels panels, const 
 #define ACROSS_3(DO, r) ACROSS_2(DO, r) DO(r, 2)
 #define ACROSS_4(DO, r) ACROSS_3(DO, r) DO(r, 3)
 
+LOGISTIC(logistic_of_lanes, VECTOR, PASTE(as_int, LANES), PASTE(as_float, LANES))
+CURVED(curved_lanes, logistic_of_lanes, VECTOR)
+
 // The curve of an activation, over a tile that is stored.
 static inline void bend(__global T *out, const long n, const int height, const int width,
                         const long curve, const T slope) {
   for (int r = 0; r < height; ++r, out += n) {
-    INDEPENDENT_LOOP
-    for (int j = 0; j < width; ++j) out[j] = curved(out[j], curve, slope);
+    for (int j = 0; j < width; j += LANES) {
+      const int count = width - j;
+      store_first(curved_lanes(load_first(out + j, count), curve, slope), out + j, count);
+    }
   }
 }
