@@ -48,6 +48,13 @@ Panels panels_of(const PanelShape& shape, const Convolution& conv) {
   return panels;
 }
 
+// Whether a vector holds several groups, with as many channels in as out: see conv2d_groups_cpu.cl.
+bool several_groups(const PanelShape& shape, const Convolution& conv) {
+  const int64_t width = conv.out_channels;
+  return conv.in_channels == width && (width == 2 || width == 4 || width == 8) &&
+         width < shape.lanes && conv.groups * width >= shape.lanes;
+}
+
 // Elements before a panel, in the memory of all panels.
 int64_t panel_start(const PanelShape& shape, const Panels& panels, const Convolution& conv,
                     int64_t index) {
@@ -63,6 +70,11 @@ KernelStep pack_step(Planner& planner, const Call& call, const Convolution& conv
   if (conv.depthwise()) {
     range.global[0] = static_cast<size_t>(conv.products());
     return {program, "conv2d_pack_depthwise", {from, to, value(conv)}, range};
+  }
+  const PanelShape shape = panel_shape(planner, call.output.dtype);
+  if (several_groups(shape, conv)) {
+    range.global[0] = static_cast<size_t>(ceil_div(conv.groups * conv.out_channels, shape.lanes));
+    return {program, "conv2d_pack_groups", {from, to, value(conv)}, range};
   }
   range.global[0] = static_cast<size_t>(panels.count());
   return {program, "conv2d_pack", {from, to, value(conv), value(panels)}, range};
@@ -160,6 +172,28 @@ KernelStep depthwise_step(Planner& planner, const Call& call, const Convolution&
           sequence_member(planner, entry)};
 }
 
+KernelStep groups_step(Planner& planner, const Call& call, const Convolution& conv,
+                       Operand weights) {
+  const DType dtype = call.output.dtype;
+  const int64_t rows_there = conv.window.out_height;
+  const int64_t batch = conv.slices / conv.groups;
+  const int64_t blocks =
+      ceil_div(conv.groups * conv.out_channels, panel_shape(planner, dtype).lanes);
+  const int64_t wanted = ceil_div(4 * planner.busy_groups(), batch);
+  Rows rows;
+  rows.block_rows = kBlockRows;
+  rows.strip_rows = std::max(std::min(kBlockRows, rows_there), ceil_div(rows_there, wanted));
+  const int64_t down = ceil_div(rows_there, rows.strip_rows);
+  rows.strip_blocks = ceil_div(blocks, std::min(blocks, ceil_div(wanted, down)));
+  Range range;
+  range.dimensions = 3;
+  range.global = {static_cast<size_t>(down),
+                  static_cast<size_t>(ceil_div(blocks, rows.strip_blocks)),
+                  static_cast<size_t>(batch)};
+  return {nn_program(planner, dtype), "conv2d_groups",
+          arguments_of(call, conv, weights, value(rows)), range};
+}
+
 }  // namespace
 
 void plan_pack(Launch& launch, Planner& planner, const Call& call, const Convolution& conv) {
@@ -172,13 +206,15 @@ void plan_nhwc(Launch& launch, Planner& planner, const Call& call, const Convolu
   const PanelShape shape = panel_shape(planner, dtype);
   const Panels all = panels_of(shape, conv);
   const Operand weights = conv.packed != 0 ? input(1) : scratch(0);
-  if (conv.depthwise()) {
+  const bool groups = several_groups(shape, conv);
+  if (conv.depthwise() || groups) {
     if (conv.packed == 0) {
       launch.scratch.push_back(static_cast<size_t>(conv.products() * conv.columns) *
                                size_of(dtype));
       launch.steps.push_back(pack_step(planner, call, conv, all, input(1), weights));
     }
-    launch.steps.push_back(depthwise_step(planner, call, conv, weights));
+    launch.steps.push_back(groups ? groups_step(planner, call, conv, weights)
+                                  : depthwise_step(planner, call, conv, weights));
     return;
   }
   if (conv.packed != 0) {

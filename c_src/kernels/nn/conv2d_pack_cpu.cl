@@ -1,9 +1,10 @@
 // weights {output channels, channels of a group, size_y, size_x} -> packed, for devices that are
 // CPUs: as panels, see panels_cpu.cl; for depthwise convolutions a row of all channels per element
-// of the window.
+// of the window; as blocks for several groups per vector, see conv2d_groups_cpu.cl.
 //
-// A work-group is one item and owns a panel, or a row. Edge rule: what is past the last channel of a
-// group becomes zeros. Preconditions: packed overlaps no input; range is {end - first} or {size_y * size_x}.
+// A work-group is one item and owns a panel, a row or a block. Edge rule: what is past the last
+// channel, of a group or of all, becomes zeros. Preconditions: packed overlaps no input; range is
+// {end - first}, {size_y * size_x} or {ceil(channels / LANES)}.
 
 __kernel __attribute__((reqd_work_group_size(1, 1, 1)))
 void conv2d_pack(__global const T *restrict weights, __global T *restrict packed,
@@ -33,4 +34,24 @@ void conv2d_pack_depthwise(__global const T *restrict weights, __global T *restr
   for (long c = 0; c < conv.columns; ++c) {
     packed[c] = c < conv.groups ? weights[c * area + tap] : (T)0;
   }
+}
+
+__kernel __attribute__((reqd_work_group_size(1, 1, 1)))
+void conv2d_pack_groups(__global const T *restrict weights, __global T *restrict packed,
+                        const Convolution conv) {
+  const long area = conv.window.size_y * conv.window.size_x;
+  const long width = conv.in_channels, channels = conv.groups * width;
+  const long block = (long)get_group_id(0), blocks = (channels + LANES - 1) / LANES;
+  const long first = min(block * LANES, channels - LANES);
+  const long size = area * width * LANES;
+  __global T *to = packed + block * size;
+  for (long tap = 0; tap < area; ++tap) {
+    for (long i = 0; i < width; ++i, to += LANES) {
+      for (long l = 0; l < LANES; ++l) {
+        to[l] = weights[((first + l) * width + ((l ^ i) % width)) * area + tap];
+      }
+    }
+  }
+  if (block + 1 < blocks) return;
+  for (long j = blocks * size; j < area * width * conv.columns; ++j) packed[j] = 0;
 }

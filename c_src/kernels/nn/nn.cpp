@@ -49,6 +49,11 @@ void add_nhwc_convolution(std::vector<Part>& parts, const Planner& planner, DTyp
                      {{"NAME", text("seven_apart_", stride)}, {"STRIDE", stride}}});
   }
   parts.push_back({"nn/depthwise_nhwc_cpu.cl"});
+  for (int64_t width = 2; width <= 8 && width < shape.lanes; width *= 2) {
+    parts.push_back({"nn/conv2d_groups_row_cpu.cl",
+                     {{"NAME", text("groups_of_", width)}, {"WIDTH", std::to_string(width)}}});
+  }
+  if (shape.lanes > 2) parts.push_back({"nn/conv2d_groups_cpu.cl"});
 }
 
 void add_convolution(std::vector<Part>& parts, const Planner& planner, DType dtype) {

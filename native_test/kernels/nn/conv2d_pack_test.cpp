@@ -8,7 +8,8 @@
 namespace dala::test {
 namespace {
 
-// What conv2d_pack makes of weights: on GPUs rows of columns, on CPUs panels of vectors.
+// What conv2d_pack makes of weights: on GPUs rows of columns, on CPUs panels of vectors, or vectors
+// of several groups.
 std::vector<Case> pack_cases(DType dtype) {
   const auto packing = [dtype](const Shape& weights, int64_t groups) {
     return Case{
@@ -16,7 +17,8 @@ std::vector<Case> pack_cases(DType dtype) {
   };
   return {packing({1, 1, 1, 1}, 1),  packing({5, 1, 3, 3}, 5),   packing({17, 1, 3, 2}, 17),
           packing({33, 3, 1, 1}, 1), packing({70, 2, 3, 3}, 1),  packing({38, 3, 2, 2}, 2),
-          packing({6, 1, 1, 3}, 3),  packing({160, 4, 1, 1}, 1), packing({24, 7, 1, 1}, 1)};
+          packing({6, 1, 1, 3}, 3),  packing({160, 4, 1, 1}, 1), packing({24, 7, 1, 1}, 1),
+          packing({32, 4, 3, 2}, 8), packing({40, 8, 1, 2}, 5),  packing({18, 2, 2, 1}, 9)};
 }
 
 Tensor packed(const Case& example, const std::vector<Tensor>& inputs) {
@@ -33,6 +35,22 @@ Tensor packed(const Case& example, const std::vector<Tensor>& inputs) {
   const int64_t columns = example.output.shape[3];
   const int64_t group_columns = own == 1 && w[1] == 1 ? 1 : columns / groups;
   const PanelShape shape = panel_shape(engine().planner(), example.output.dtype);
+  if (panels && own == w[1] && own <= 8 && own < shape.lanes && w[0] >= shape.lanes &&
+      (own & (own - 1)) == 0) {
+    for (int64_t block = 0; block * shape.lanes < w[0]; ++block) {
+      const int64_t first = std::min(block * shape.lanes, w[0] - shape.lanes);
+      for (int64_t o = first; o < first + shape.lanes; ++o) {
+        for (int64_t i = 0; i < own; ++i) {
+          // Channel o finds channel i of its group where it swaps places with it.
+          const int64_t apart = (o - first) % own ^ i;
+          for (int64_t tap = 0; tap < area; ++tap) {
+            put(((block * area + tap) * own + apart) * shape.lanes + o - first, o, i, tap);
+          }
+        }
+      }
+    }
+    return result;
+  }
   const int64_t vectors = (own + shape.lanes - 1) / shape.lanes;
   const int64_t count = (vectors + shape.most_vectors - 1) / shape.most_vectors;
   const int64_t wide = (vectors + count - 1) / count * shape.lanes;

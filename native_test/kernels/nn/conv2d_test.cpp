@@ -132,6 +132,8 @@ std::vector<Case> finished_convolutions() {
     cases.push_back(convolution({2, 5, 4, 3}, {19, 5, 3, 3}, true, params));
     cases.push_back(convolution({1, 18, 5, 8}, {18, 1, 3, 3}, true, depthwise));
   }
+  cases.push_back(convolution({1, 24, 3, 8}, {24, 4, 3, 3}, true,
+                              {{"groups", int64_t{6}}, {"activation", std::string("sigmoid")}}));
   cases.push_back(
       convolution({1, 3, 2, 3}, {4, 3, 1, 1}, true, {{"activation", std::string("silu")}}));
   cases.push_back(convolution({1, 3, 5, 5}, {3, 1, 3, 3}, true, {{"groups", int64_t{3}}}));
@@ -169,6 +171,15 @@ std::vector<Case> pixel_convolutions() {
       dense({1, 5, 4, 4}, {66, 5, 3, 3}, {{"pad", one}}),
       dense({1, 6, 5, 4}, {38, 3, 3, 3}, {{"groups", two}, {"pad", one}, {"stride", two}}),
       dense({1, 20, 4, 3}, {17, 20, 1, 1}, {{"stride", two}}),
+      // Several groups per vector.
+      dense({1, 32, 5, 9}, {32, 4, 3, 3}, {{"groups", int64_t{8}}, {"pad", one}}),
+      dense({2, 24, 6, 4}, {24, 8, 3, 3},
+            {{"groups", int64_t{3}},
+             {"pad", one},
+             {"stride", two},
+             {"activation", std::string("silu")}}),
+      dense({1, 18, 9, 15}, {18, 2, 3, 2},
+            {{"groups", int64_t{9}}, {"pad", kAsymmetric}, {"dilation", two}}),
   };
   if (quick()) return cases;
   const auto mobile = [&](int64_t channels, int64_t size, int64_t stride) {

@@ -1,0 +1,79 @@
+// conv2d of several groups per vector, with as many channels in as out, for pixels whose channels are
+// next to each other, for devices that are CPUs. See conv2d_nhwc_cpu.cl for the formula and the
+// arguments, depthwise_nhwc_cpu.cl for `rows`.
+//
+//   packed   blocks of LANES channels; a block is, for each element of the window, as many vectors
+//            as a group has channels: lane l of vector i is the weight of channel l ^ i for output
+//            channel l of the block
+//
+// A work-group is one item and owns a rectangle of rows and channels of one plane. Edge rule: the
+// last block ends with the last channel, and may repeat some of the block before. Preconditions: no
+// extent is 0; out overlaps no input; groups have 2, 4 or 8 channels, fewer than LANES, and all of
+// them at least LANES; range is {ceil(out_height / strip_rows), ceil(ceil(channels / LANES) /
+// strip_blocks), batch}.
+
+// One row of outputs, for LANES channels.
+static inline void row_of_groups(const Channels at, const Convolution conv, const long y,
+                                 const VECTOR start, const T low, const T high, const T slope) {
+  const Window window = conv.window;
+  const long pitch = conv.groups * conv.out_channels, width = window.out_width;
+  const long y0 = y * window.stride_y - window.pad_y;
+  const int ky0 = first_inside(y0, window.dilation_y, window.size_y);
+  const int ky_end = max(ky0, end_inside(y0, window.dilation_y, window.height, window.size_y));
+  const long row_pitch = window.width * pitch, next_row = window.dilation_y * row_pitch;
+  __global const T *row = at.in + (y0 + ky0 * window.dilation_y) * row_pitch;
+  const bool has_residual = conv.has_residual != 0;
+  for (long x = 0; x < width; x += 7) {
+    const long first = width < 7 ? 0 : min(x, width - 7);
+    const int count = (int)min(7L, width);
+    const long to = (y * width + first) * pitch;
+    __global T *out = at.out + to;
+    __global const T *residual = at.residual + (has_residual ? to : 0);
+#define GROUPS_OF(WIDTH)                                                       \
+  groups_of_##WIDTH(row, next_row, pitch, ky0, ky_end, window, first, count, at.weights, start, \
+                    out, residual, has_residual, low, high);
+    if (conv.out_channels == 2) {
+      GROUPS_OF(2)
+    }
+#if LANES > 4
+    else if (conv.out_channels == 4) {
+      GROUPS_OF(4)
+    }
+#endif
+#if LANES > 8
+    else {
+      GROUPS_OF(8)
+    }
+#endif
+#undef GROUPS_OF
+    if (conv.curve != CURVE_NONE) bend(out, pitch, count, LANES, conv.curve, slope);
+  }
+}
+
+__kernel __attribute__((reqd_work_group_size(1, 1, 1)))
+void conv2d_groups(__global const T *restrict in, __global const T *restrict packed,
+                   __global const T *restrict bias, __global const T *restrict residual,
+                   __global T *restrict out, const Convolution conv, const Rows rows, const T low,
+                   const T high, const T slope) {
+  const Window window = conv.window;
+  const long channels = conv.groups * conv.out_channels;
+  const long row0 = (long)get_group_id(0) * rows.strip_rows;
+  const long row_end = min(row0 + rows.strip_rows, window.out_height);
+  const long block0 = (long)get_group_id(1) * rows.strip_blocks;
+  const long block_end = min(block0 + rows.strip_blocks, (channels + LANES - 1) / LANES);
+  const long batch = (long)get_group_id(2);
+  const long block_weights = window.size_y * window.size_x * conv.in_channels * LANES;
+  in += batch * window.height * window.width * channels;
+  out += batch * window.out_height * window.out_width * channels;
+  if (conv.has_residual) residual += batch * window.out_height * window.out_width * channels;
+  for (long y0 = row0; y0 < row_end; y0 += rows.block_rows) {
+    const long y_end = min(y0 + rows.block_rows, row_end);
+    for (long block = block0; block < block_end; ++block) {
+      const long first = min(block * LANES, channels - LANES);
+      const Channels at = {in + first, packed + block * block_weights, out + first,
+                           residual + (conv.has_residual ? first : 0)};
+      const VECTOR start = conv.has_bias ? LOAD(bias + first) : (VECTOR)(0);
+      for (long y = y0; y < y_end; ++y) row_of_groups(at, conv, y, start, low, high, slope);
+    }
+  }
+}
