@@ -211,6 +211,10 @@ defmodule Dala.Gpu.Surface do
         _ = Command.wait(id)
         submit(state, kernel, inputs, output, params)
 
+      {:wait, ready} ->
+        Command.prepared(ready)
+        submit(state, kernel, inputs, output, params)
+
       {:error, _error} = refused ->
         refused
     end

@@ -4,6 +4,7 @@ defmodule Dala.Gpu.SurfaceTest do
 
   alias Dala.Gpu
   alias Dala.Media.Image
+  alias Dala.Test.OnnxFile
 
   doctest Dala.Gpu, import: false
 
@@ -140,6 +141,24 @@ defmodule Dala.Gpu.SurfaceTest do
       assert transfers().reads == before.reads + 1
       # What the kernel wrote is the output's, whatever is drawn later.
       assert Compute.read(output) == :binary.copy(<<120>>, 64 * 32 * 4)
+    end
+
+    test "may be that of a model, planned for the size when it is first used" do
+      bytes =
+        OnnxFile.model(
+          [{"Mul", ["x", "two"], ["y"]}],
+          [{"x", :u8, ["height", "width", 4]}],
+          [{"y", :u8, ["height", "width", 4]}],
+          constants: [{"two", {:u8, [], <<2>>}}]
+        )
+
+      {:ok, model} = Dala.ML.Gpu.load_model({:binary, bytes}, as: "surface_model")
+      surface = surface(2, 1)
+      input = Compute.buffer(Enum.to_list(1..8), {1, 2, 4}, :u8)
+      output = zeros({1, 2, 4}, :u8)
+      assert Compute.run_to_surface("surface_model", [input], output, surface) == :ok
+      assert Gpu.get_pixels(surface) == <<2, 4, 6, 8, 10, 12, 14, 16>>
+      :ok = Dala.ML.Gpu.free_model(model)
     end
 
     test "that does not fit changes nothing" do
