@@ -37,7 +37,7 @@ defmodule Dala.Gpu do
   From Erlang, the module is `'Elixir.Dala.Gpu'`.
   """
 
-  alias Dala.Gpu.Compute.{Buffer, Error, Runtime}
+  alias Dala.Gpu.Compute.{Argument, Buffer, Error, Runtime}
   alias Dala.Gpu.Surface
   alias Dala.Media.{Color, Image}
 
@@ -65,7 +65,7 @@ defmodule Dala.Gpu do
   @spec create_surface(pos_integer(), pos_integer(), keyword()) ::
           {:ok, surface()} | {:error, Error.t()}
   def create_surface(width, height, opts \\ []) do
-    opts = Keyword.validate!(opts, display: nil, title: "Dala")
+    opts = Argument.options!(opts, display: nil, title: "Dala")
 
     unless opts[:display] in [nil, :window] do
       raise ArgumentError, "expected display: to be :window, got: #{inspect(opts[:display])}"
@@ -118,14 +118,13 @@ defmodule Dala.Gpu do
       :ok
   """
   @spec set_pixels(surface(), binary() | Image.t() | Buffer.t()) :: :ok | {:error, Error.t()}
-  def set_pixels(surface, pixels)
-      when is_binary(pixels) or is_struct(pixels, Image) or is_struct(pixels, Buffer),
-      do: Surface.call(surface, {:set_pixels, pixels})
+  def set_pixels(surface, pixels), do: Surface.call(surface, {:set_pixels, pixels!(pixels)})
 
-  def set_pixels(_surface, other) do
-    raise ArgumentError,
-          "expected pixels as a binary, an image or a buffer, got: #{inspect(other)}"
-  end
+  # What is malformed must not reach the surface, which others use as well.
+  defp pixels!(pixels) when is_binary(pixels), do: pixels
+  defp pixels!(%Image{data: data} = image) when is_binary(data), do: image
+  defp pixels!(%Buffer{ref: ref} = buffer) when is_reference(ref), do: buffer
+  defp pixels!(other), do: Argument.refuse!("pixels as a binary, an image or a buffer", other)
 
   @doc """
   Reads all pixels, after everything that was drawn before, as RGBA.
@@ -158,7 +157,9 @@ defmodule Dala.Gpu do
       <<0, 0, 0, 255>>
   """
   @spec with_pixels(surface(), (binary() -> binary())) :: :ok | {:error, Error.t()}
-  def with_pixels(surface, fun) when is_function(fun, 1) do
+  def with_pixels(surface, fun) do
+    unless is_function(fun, 1), do: Argument.refuse!("a function of the pixels", fun)
+
     with {:ok, {_width, _height, pixels}} <- read(surface) do
       case fun.(pixels) do
         changed when is_binary(changed) ->
@@ -202,8 +203,7 @@ defmodule Dala.Gpu do
       :ok
   """
   @spec subscribe(surface(), pid()) :: :ok | {:error, Error.t()}
-  def subscribe(surface, pid \\ self()) when is_pid(pid),
-    do: Surface.call(surface, {:subscribe, pid})
+  def subscribe(surface, pid \\ self()), do: Surface.call(surface, {:subscribe, process!(pid)})
 
   @doc """
   Ends what `subscribe/2` began.
@@ -217,8 +217,8 @@ defmodule Dala.Gpu do
       :ok
   """
   @spec unsubscribe(surface(), pid()) :: :ok | {:error, Error.t()}
-  def unsubscribe(surface, pid \\ self()) when is_pid(pid),
-    do: Surface.call(surface, {:unsubscribe, pid})
+  def unsubscribe(surface, pid \\ self()),
+    do: Surface.call(surface, {:unsubscribe, process!(pid)})
 
   @doc """
   Sets every pixel to a colour, alpha included.
@@ -324,6 +324,9 @@ defmodule Dala.Gpu do
       Image.write(%Image{width: width, height: height, data: pixels}, path)
     end
   end
+
+  defp process!(pid) when is_pid(pid), do: pid
+  defp process!(other), do: Argument.refuse!("a process", other)
 
   defp draw(surface, kernel, params, color) do
     color = color |> Color.rgba!() |> Tuple.to_list()

@@ -39,7 +39,7 @@ defmodule Dala.ML do
       {:ok, faces} = Dala.ML.faces(model, image)
   """
 
-  alias Dala.Gpu.Compute.{Buffer, Error, NxBridge}
+  alias Dala.Gpu.Compute.{Argument, Buffer, Error, NxBridge}
   alias Dala.Media.Image
   alias Dala.ML.{Batch, Classification, Detection, Faces, Geometry, Gpu}
   alias Dala.ML.{Output, Picture, Pose, Segmentation}
@@ -100,7 +100,7 @@ defmodule Dala.ML do
   """
   @spec preprocess(picture() | [picture()], keyword()) :: Buffer.t() | Nx.Tensor.t()
   def preprocess(picture, opts \\ []) do
-    opts = Keyword.validate!(opts, @defaults)
+    opts = Argument.options!(opts, @defaults)
     {width, height} = Picture.size!(opts[:size], "size:")
     as = Output.choice!(:as, opts[:as], [:buffer, :nx])
     layout = Output.choice!(:layout, opts[:layout], [:nchw, :nhwc])
@@ -138,7 +138,7 @@ defmodule Dala.ML do
   def geometry(pictures, opts) when is_list(pictures), do: Enum.map(pictures, &geometry(&1, opts))
 
   def geometry(picture, opts) do
-    opts = Keyword.validate!(opts, @defaults)
+    opts = Argument.options!(opts, @defaults)
     {_buffer, size, _params} = Picture.open!(picture, opts[:from])
     Geometry.new(size, Picture.size!(opts[:size], "size:"), fit!(opts[:fit]))
   end
@@ -255,8 +255,8 @@ defmodule Dala.ML do
 
   # Errors of the device come back; arguments that are wrong raise, as everywhere.
   defp task(task, model, pictures, opts, defaults, decode) when is_list(pictures) do
-    {input, own} = Keyword.split(opts, @input_keys -- [:as])
-    {known, meaning} = contract(model, task)
+    {input, own} = opts |> Argument.keyword!() |> Keyword.split(@input_keys -- [:as])
+    {known, meaning} = model |> Gpu.Model.check!() |> contract(task)
 
     input =
       defaults

@@ -13,7 +13,7 @@ defmodule Dala.Gpu.Surface do
 
   use GenServer, restart: :temporary
 
-  alias Dala.Gpu.Compute.{Buffer, Command, Error, Native}
+  alias Dala.Gpu.Compute.{Argument, Buffer, Command, Error, Native}
   alias Dala.Gpu.Window
   alias Dala.Media.Image
 
@@ -47,8 +47,8 @@ defmodule Dala.Gpu.Surface do
 
   @doc "Asks a surface; one that is gone is the error `:freed`."
   @spec call(pid(), term()) :: term()
-  def call(surface, request) when is_pid(surface) do
-    GenServer.call(surface, request, :infinity)
+  def call(surface, request) do
+    surface |> check!() |> GenServer.call(request, :infinity)
   catch
     :exit, _reason ->
       {:error,
@@ -59,20 +59,23 @@ defmodule Dala.Gpu.Surface do
        }}
   end
 
-  def call(other, _request) do
-    raise ArgumentError, "expected a surface, which is a process, got: #{inspect(other)}"
-  end
-
   @spec stop(pid()) :: :ok
-  def stop(surface) when is_pid(surface) do
-    GenServer.stop(surface, :normal)
+  def stop(surface) do
+    surface |> check!() |> GenServer.stop(:normal)
   catch
     :exit, _reason -> :ok
   end
 
-  def stop(other) do
-    raise ArgumentError, "expected a surface, which is a process, got: #{inspect(other)}"
+  # Another process would be ended by what it does not understand, or never answer.
+  defp check!(surface) when is_pid(surface) do
+    if :proc_lib.translate_initial_call(surface) == {__MODULE__, :init, 1} or gone?(surface),
+      do: surface,
+      else: Argument.refuse!("a surface", surface)
   end
+
+  defp check!(other), do: Argument.refuse!("a surface, which is a process", other)
+
+  defp gone?(surface), do: node(surface) == node() and not Process.alive?(surface)
 
   @spec check_size(term(), term()) :: :ok | {:error, Error.t()}
   def check_size(width, height)

@@ -33,7 +33,7 @@ defmodule Dala.Media.Gpu do
   unknown filter, or a parameter out of its range.
   """
 
-  alias Dala.Gpu.Compute.{Error, Runtime}
+  alias Dala.Gpu.Compute.{Argument, Error, Runtime}
   alias Dala.Media.Gpu.{Chain, Context, Filter, Format, Stream}
 
   @type rgba :: binary()
@@ -184,7 +184,7 @@ defmodule Dala.Media.Gpu do
     size = size!(width, height)
 
     opts =
-      Keyword.validate!(opts,
+      Argument.options!(opts,
         format: :rgba,
         output_format: nil,
         matrix: :bt601,
@@ -228,7 +228,7 @@ defmodule Dala.Media.Gpu do
       <<76, 76, 76, 9, 29, 29, 29, 9>>
   """
   @spec process_frame(Context.t(), binary(), filters()) :: binary() | :dropped
-  def process_frame(%Context{} = ctx, frame, filters) do
+  def process_frame(ctx, frame, filters) do
     filters = prepare!(ctx, frame, filters)
 
     case Stream.process(ctx.pid, frame, filters) do
@@ -255,7 +255,7 @@ defmodule Dala.Media.Gpu do
       {:ok, <<76, 76, 76, 9>>}
   """
   @spec process_frame_async(Context.t(), binary(), filters()) :: {:ok, reference()}
-  def process_frame_async(%Context{} = ctx, frame, filters) do
+  def process_frame_async(ctx, frame, filters) do
     filters = prepare!(ctx, frame, filters)
     {:ok, Error.value!(Stream.process_async(ctx.pid, frame, filters))}
   end
@@ -277,7 +277,7 @@ defmodule Dala.Media.Gpu do
       1
   """
   @spec stats(Context.t()) :: map()
-  def stats(%Context{pid: pid}), do: Error.value!(Stream.stats(pid))
+  def stats(ctx), do: Error.value!(Stream.stats(context!(ctx).pid))
 
   @doc """
   Ends a stream and gives its memory back; frames that wait get an error. A second time is fine.
@@ -289,9 +289,12 @@ defmodule Dala.Media.Gpu do
       :ok
   """
   @spec stop_pipeline(Context.t()) :: :ok
-  def stop_pipeline(%Context{pid: pid}), do: Stream.stop(pid)
+  def stop_pipeline(ctx), do: Stream.stop(context!(ctx).pid)
+
+  defp context!(ctx), do: Argument.struct!(ctx, Context, "a stream, as start_pipeline/3 gives it")
 
   defp prepare!(ctx, frame, filters) do
+    context!(ctx)
     check_frame!(frame, ctx.format, {ctx.width, ctx.height})
     Error.value!(Filter.normalize(filters))
   end

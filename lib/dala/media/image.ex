@@ -21,7 +21,7 @@ defmodule Dala.Media.Image do
       true
   """
 
-  alias Dala.Gpu.Compute.{Buffer, Error, Native}
+  alias Dala.Gpu.Compute.{Argument, Buffer, Error, Native}
 
   @max_pixels 134_217_728
   @extensions %{"" => :png, ".png" => :png, ".jpg" => :jpeg, ".jpeg" => :jpeg, ".jpe" => :jpeg}
@@ -61,7 +61,7 @@ defmodule Dala.Media.Image do
   """
   @spec read(Path.t()) :: {:ok, t()} | {:error, Error.t()}
   def read(path) do
-    path = IO.chardata_to_string(path)
+    path = Argument.path!(path)
 
     case File.read(path) do
       {:ok, bytes} ->
@@ -101,10 +101,10 @@ defmodule Dala.Media.Image do
       :ok
   """
   @spec write(t(), Path.t(), keyword()) :: :ok | {:error, Error.t()}
-  def write(%__MODULE__{} = image, path, opts \\ []) do
-    path = IO.chardata_to_string(path)
+  def write(image, path, opts \\ []) do
+    path = Argument.path!(path)
 
-    with {:ok, opts} <- format_of(path, opts),
+    with {:ok, opts} <- format_of(path, Argument.keyword!(opts)),
          {:ok, bytes} <- encode(image, opts),
          {:error, reason} <- File.write(path, bytes) do
       {:error, file_error("write", path, reason)}
@@ -145,10 +145,11 @@ defmodule Dala.Media.Image do
       iex> {:ok, <<0xFF, 0xD8, _rest::binary>>} = Dala.Media.Image.encode(image, format: :jpeg)
   """
   @spec encode(t(), keyword()) :: {:ok, binary()} | {:error, Error.t()}
-  def encode(%__MODULE__{width: width, height: height, data: data}, opts \\ []) do
-    opts = Keyword.validate!(opts, format: :png, quality: 90)
+  def encode(image, opts \\ []) do
+    %{width: width, height: height, data: data} = check!(image)
+    opts = Argument.options!(opts, format: :png, quality: 90)
     format = format!(opts[:format])
-    quality = quality!(opts[:quality])
+    quality = Argument.integer!(:quality, opts[:quality], 1..100)
     check_size!(width, height)
     Native.image_encode(pixels!(data, width, height), width, height, format, quality)
   end
@@ -178,6 +179,8 @@ defmodule Dala.Media.Image do
     }
   end
 
+  def from_buffer(other), do: Argument.refuse!("a buffer", other)
+
   @doc """
   Gives a `:u8` buffer of shape `{height, width, 4}` with the picture, without a copy where the
   device allows that.
@@ -188,10 +191,13 @@ defmodule Dala.Media.Image do
       #Dala.Gpu.Compute.Buffer<u8[2][3][4] 24 B>
   """
   @spec to_buffer(t()) :: Buffer.t()
-  def to_buffer(%__MODULE__{width: width, height: height, data: data}) do
+  def to_buffer(image) do
+    %{width: width, height: height, data: data} = check!(image)
     check_size!(width, height)
     Buffer.from_binary(pixels!(data, width, height), {height, width, 4}, :u8)
   end
+
+  defp check!(image), do: Argument.struct!(image, __MODULE__, "a Dala.Media.Image")
 
   defp format_of(path, opts) do
     extension = path |> Path.extname() |> String.downcase()
@@ -226,12 +232,6 @@ defmodule Dala.Media.Image do
 
   defp format!(other) do
     raise ArgumentError, "expected format: to be :png or :jpeg, got: #{inspect(other)}"
-  end
-
-  defp quality!(quality) when is_integer(quality) and quality in 1..100, do: quality
-
-  defp quality!(other) do
-    raise ArgumentError, "expected quality: to be from 1 to 100, got: #{inspect(other)}"
   end
 
   defp check_size!(width, height)

@@ -14,7 +14,7 @@ defmodule Dala.Media.Lut do
   """
 
   alias Dala.Gpu.Compute
-  alias Dala.Gpu.Compute.{Buffer, Error}
+  alias Dala.Gpu.Compute.{Argument, Buffer, Error}
 
   @enforce_keys [:dimensions, :size, :data]
   defstruct [
@@ -50,7 +50,7 @@ defmodule Dala.Media.Lut do
   """
   @spec read(Path.t()) :: {:ok, t()} | {:error, Error.t()}
   def read(path) do
-    with {:ok, text} <- file(path), do: parse(text)
+    with {:ok, text} <- path |> Argument.path!() |> file(), do: parse(text)
   end
 
   @doc """
@@ -79,6 +79,8 @@ defmodule Dala.Media.Lut do
     end)
     |> table()
   end
+
+  def parse(other), do: Argument.refuse!("the text of a .cube file as a string", other)
 
   @doc """
   The table in a buffer, as the kernel `lut` takes it: `{n, n, n, 3}` or `{n, 3}`.

@@ -27,7 +27,7 @@ defmodule Dala.Media.MediaPipeline do
 
   use GenServer
 
-  alias Dala.Gpu.Compute.Error
+  alias Dala.Gpu.Compute.{Argument, Error}
   alias Dala.Media.Gpu
 
   @doc "Gives the state to begin with."
@@ -83,9 +83,9 @@ defmodule Dala.Media.MediaPipeline do
   """
   @spec start_link(module(), term(), keyword()) :: GenServer.on_start()
   def start_link(module, argument, opts) do
-    {name, opts} = Keyword.split(opts, [:name])
+    {name, opts} = opts |> Argument.keyword!() |> Keyword.split([:name])
     {own, stream} = Keyword.split(opts, [:width, :height, :to])
-    own = Keyword.validate!(own, [:width, :height, to: self()])
+    own = Argument.options!(own, [:width, :height, to: self()])
 
     for key <- [:width, :height], not Keyword.has_key?(own, key) do
       raise ArgumentError, "expected #{key}: of the frames"

@@ -7,7 +7,7 @@ defmodule Dala.Media.TestScene do
   sequence of frames is a video. `mix dala.camera` and the gallery of filters begin with it.
   """
 
-  alias Dala.Gpu.Compute.{Buffer, Error, Kernel}
+  alias Dala.Gpu.Compute.{Argument, Buffer, Error, Kernel}
 
   @kernel :dala_test_scene
 
@@ -165,7 +165,7 @@ defmodule Dala.Media.TestScene do
   """
   @spec draw(Buffer.t(), keyword()) :: :ok | {:error, Error.t()}
   def draw(%Buffer{} = output, opts \\ []) do
-    opts = Keyword.validate!(opts, time: 0, screen: false)
+    opts = Argument.options!(opts, time: 0, screen: false)
 
     with :ok <- ensure_kernel() do
       screen = if opts[:screen], do: 1, else: 0

@@ -4,6 +4,7 @@ defmodule Dala.Media.Text do
   each. Small letters become capitals, and what there is no sign for a box.
   """
 
+  alias Dala.Gpu.Compute.Argument
   alias Dala.Media.{Color, Image}
 
   # Seven rows of five pixels, from the top.
@@ -74,8 +75,10 @@ defmodule Dala.Media.Text do
       #Dala.Media.Image<86x18 6 KiB>
   """
   @spec image(String.t(), keyword()) :: Image.t()
-  def image(text, opts \\ []) when is_binary(text) do
-    opts = Keyword.validate!(opts, scale: 1, color: :white, background: :black)
+  def image(text, opts \\ [])
+
+  def image(text, opts) when is_binary(text) do
+    opts = Argument.options!(opts, scale: 1, color: :white, background: :black)
     scale = scale!(opts[:scale])
     ink = opts[:color] |> Color.bytes!() |> :binary.copy(scale)
     paper = opts[:background] |> Color.bytes!() |> :binary.copy(scale)
@@ -95,6 +98,8 @@ defmodule Dala.Media.Text do
 
     Image.new(scale * (6 * length(glyphs) + 1), scale * 9, data)
   end
+
+  def image(other, _opts), do: Argument.refuse!("the text as a string", other)
 
   defp rows(sign), do: @glyphs |> Map.get(sign, @unknown) |> String.split()
 

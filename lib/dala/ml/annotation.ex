@@ -7,7 +7,7 @@ defmodule Dala.ML.Annotation do
   """
 
   alias Dala.Gpu.Compute
-  alias Dala.Gpu.Compute.Buffer
+  alias Dala.Gpu.Compute.{Argument, Buffer}
   alias Dala.Media.{Color, Image, Text}
   alias Dala.ML.Segmentation
 
@@ -60,8 +60,8 @@ defmodule Dala.ML.Annotation do
       <<255, 64, 64, 255>>
   """
   @spec draw(Image.t(), map() | [map()], keyword()) :: Image.t()
-  def draw(%Image{} = image, result, opts \\ []) do
-    opts = Keyword.validate!(opts, threshold: 0.5, alpha: 0.5)
+  def draw(image, result, opts \\ []) do
+    opts = Argument.options!(opts, threshold: 0.5, alpha: 0.5)
     # The picture's own bytes stay as they are: a buffer is written to in memory of its own.
     canvas = Image.to_buffer(image)
     size = max(1, round(max(image.width, image.height) / 320))
@@ -91,6 +91,9 @@ defmodule Dala.ML.Annotation do
     mask = Segmentation.mask(segmentation, colors: colors)
     run!(:overlay, [canvas, Image.to_buffer(mask)], canvas, %{alpha: opts[:alpha]})
   end
+
+  defp add(other, _canvas, _size, _opts),
+    do: Argument.refuse!("what a function of Dala.ML found", other)
 
   defp boxes(found, canvas, size) do
     for {thing, index} <- Enum.with_index(found) do

@@ -3,6 +3,7 @@ defmodule Dala.ML.Classification do
   What a picture shows, from the output of a classifier.
   """
 
+  alias Dala.Gpu.Compute.Argument
   alias Dala.ML.{Gpu, Output}
 
   @type class :: %{label: term(), index: non_neg_integer(), score: number() | atom()}
@@ -31,7 +32,7 @@ defmodule Dala.ML.Classification do
   """
   @spec top_k(Gpu.output() | [Gpu.tensor()], keyword()) :: [class()] | [[class()]]
   def top_k(output, opts \\ []) do
-    opts = Keyword.validate!(opts, k: 5, labels: nil, softmax: true, output: nil)
+    opts = Argument.options!(opts, k: 5, labels: nil, softmax: true, output: nil)
     k = Output.count!(:k, opts[:k])
     labels = Output.labels!(opts[:labels])
     buffer = output |> Output.one!(opts[:output], "{n, classes}", &class_axis/1) |> Output.f32!()

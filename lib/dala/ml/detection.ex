@@ -6,7 +6,7 @@ defmodule Dala.ML.Detection do
   `{x, y, width, height}` in the picture's own pixels, cut at its edges.
   """
 
-  alias Dala.Gpu.Compute.Buffer
+  alias Dala.Gpu.Compute.{Argument, Buffer}
   alias Dala.ML.{Geometry, Gpu, Output}
   alias Dala.ML.Detection.{Boxes, Heads}
 
@@ -56,7 +56,7 @@ defmodule Dala.ML.Detection do
   @spec decode(Gpu.output() | [Gpu.tensor()], Geometry.t(), keyword()) :: [t()]
   def decode(outputs, %Geometry{} = geometry, opts \\ []) do
     opts =
-      Keyword.validate!(opts,
+      Argument.options!(opts,
         format: :yolo_v5,
         scale: nil,
         anchors: nil,
@@ -137,7 +137,7 @@ defmodule Dala.ML.Detection do
   """
   @spec nms([detection], keyword()) :: [detection] when detection: map()
   def nms(detections, opts \\ []) do
-    opts = Keyword.validate!(opts, iou: 0.45, nms: :per_class, max: 300)
+    opts = Argument.options!(opts, iou: 0.45, nms: :per_class, max: 300)
     limit = Output.share!(:iou, opts[:iou])
     max = Output.count!(:max, opts[:max])
     agnostic? = Output.choice!(:nms, opts[:nms], [:per_class, :agnostic]) == :agnostic

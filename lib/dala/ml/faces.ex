@@ -11,7 +11,7 @@ defmodule Dala.ML.Faces do
       `:right_ear` and `:left_ear`, right being that of the person; they may lie outside
   """
 
-  alias Dala.Gpu.Compute.Buffer
+  alias Dala.Gpu.Compute.{Argument, Buffer}
   alias Dala.ML.{Detection, Geometry, Gpu, Output}
 
   @keypoints [:right_eye, :left_eye, :nose, :mouth, :right_ear, :left_ear]
@@ -61,7 +61,7 @@ defmodule Dala.ML.Faces do
   """
   @spec decode(Gpu.output() | [Gpu.tensor()], Geometry.t(), keyword()) :: [t()]
   def decode(outputs, %Geometry{} = geometry, opts \\ []) do
-    opts = Keyword.validate!(opts, threshold: 0.5, iou: 0.3, max: 100, output: nil)
+    opts = Argument.options!(opts, threshold: 0.5, iou: 0.3, max: 100, output: nil)
     threshold = Output.share!(:threshold, opts[:threshold])
     limit = Output.share!(:iou, opts[:iou])
     max = Output.count!(:max, opts[:max])

@@ -18,7 +18,7 @@ defmodule Dala.ML.Gpu do
   [TF.js](tfjs.md). A model with others is refused by `load_model/2`, which names all of them.
   """
 
-  alias Dala.Gpu.Compute.{Buffer, Command, Error, Native, NxBridge, Runtime}
+  alias Dala.Gpu.Compute.{Argument, Buffer, Command, Error, Native, NxBridge, Runtime}
   alias Dala.ML.Gpu.{AsKernel, Model, Models, Prediction}
   alias Dala.ML.Models.Contract
 
@@ -69,7 +69,7 @@ defmodule Dala.ML.Gpu do
   @spec load_model(source(), models_dir: Path.t(), as: atom() | String.t()) ::
           {:ok, Model.t()} | {:error, Error.t()}
   def load_model(source, opts \\ []) do
-    opts = Keyword.validate!(opts, models_dir: nil, as: nil)
+    opts = Argument.options!(opts, models_dir: nil, as: nil)
     as = opts[:as] && Command.kernel!(opts[:as])
 
     with {:ok, name, native_source} <- locate(source, opts[:models_dir]),
@@ -136,8 +136,8 @@ defmodule Dala.ML.Gpu do
       {"x", {"batch", 3}, :f32}
   """
   @spec model_info(Model.t()) :: map()
-  def model_info(%Model{} = model) do
-    model.ref
+  def model_info(model) do
+    Model.check!(model).ref
     |> Native.model_info()
     |> Error.value!()
     |> Map.merge(Map.take(model, [:name, :inputs, :outputs]))
@@ -164,8 +164,9 @@ defmodule Dala.ML.Gpu do
   """
   @spec predict(Model.t(), input(), profile: boolean()) ::
           {:ok, output()} | {:ok, output(), [layer()]} | {:error, Error.t()}
-  def predict(%Model{} = model, input, opts \\ []) do
-    opts = Keyword.validate!(opts, profile: false)
+  def predict(model, input, opts \\ []) do
+    Model.check!(model)
+    opts = Argument.options!(opts, profile: false)
 
     with {:ok, buffers, nx?} <- inputs(model, input) do
       if opts[:profile] do
@@ -200,7 +201,8 @@ defmodule Dala.ML.Gpu do
       [2.0, 4.0, 6.0]
   """
   @spec predict_async(Model.t(), input()) :: {:ok, Prediction.t()} | {:error, Error.t()}
-  def predict_async(%Model{} = model, input) do
+  def predict_async(model, input) do
+    Model.check!(model)
     ref = make_ref()
 
     with {:ok, buffers, nx?} <- inputs(model, input),
@@ -224,7 +226,11 @@ defmodule Dala.ML.Gpu do
       "input \\"x\\" has shape {1}, the model takes {batch, 3}"
   """
   @spec await(Prediction.t(), timeout()) :: {:ok, output()} | {:error, Error.t()}
-  def await(%Prediction{ref: ref, owner: owner} = prediction, timeout \\ :infinity) do
+  def await(prediction, timeout \\ :infinity) do
+    what = "a prediction, as predict_async/2 gives it"
+    %{ref: ref, owner: owner} = Argument.struct!(prediction, Prediction, what)
+    timeout = Argument.timeout!(timeout)
+
     unless owner == self() do
       raise ArgumentError,
             "a prediction is waited for by the process that started it, #{inspect(owner)}, " <>
@@ -261,7 +267,10 @@ defmodule Dala.ML.Gpu do
       :freed
   """
   @spec free_model(Model.t()) :: :ok
-  def free_model(%Model{ref: ref}), do: Runtime.answer(&Native.model_free(ref, &1))
+  def free_model(model) do
+    %{ref: ref} = Model.check!(model)
+    Runtime.answer(&Native.model_free(ref, &1))
+  end
 
   @doc """
   Gives the highest scores of an output with their places, highest first: `[{score, index}]`.
@@ -284,7 +293,7 @@ defmodule Dala.ML.Gpu do
   @spec top_k(tensor(), k: pos_integer(), labels: [String.t()] | nil) ::
           [{number(), term()}] | [[{number(), term()}]]
   def top_k(output, opts \\ []) do
-    opts = Keyword.validate!(opts, k: 5, labels: nil)
+    opts = Argument.options!(opts, k: 5, labels: nil)
     k = k!(opts[:k])
     buffer = as_buffer(output)
     labels = opts[:labels] && List.to_tuple(opts[:labels])
@@ -322,7 +331,7 @@ defmodule Dala.ML.Gpu do
     end
   end
 
-  defp in_order(_model, tensors) when is_list(tensors), do: {:ok, tensors}
+  defp in_order(_model, tensors) when length(tensors) >= 0, do: {:ok, tensors}
 
   defp in_order(model, tensors) when is_map(tensors) and not is_struct(tensors) do
     given = Map.new(tensors, fn {name, tensor} -> {to_string(name), tensor} end)

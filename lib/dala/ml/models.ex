@@ -23,7 +23,7 @@ defmodule Dala.ML.Models do
       be `nil`; nothing by default
   """
 
-  alias Dala.Gpu.Compute.Error
+  alias Dala.Gpu.Compute.{Argument, Error}
   alias Dala.ML.Gpu
   alias Dala.ML.Models.{Contract, Entry, Installer, Receipt, Registry, Workspace}
 
@@ -52,7 +52,7 @@ defmodule Dala.ML.Models do
   """
   @spec list(keyword()) :: [info()]
   def list(opts \\ []) do
-    opts = Keyword.validate!(opts, models_dir: nil)
+    opts = Argument.options!(opts, models_dir: nil)
     for entry <- Registry.all(), do: describe(entry, opts[:models_dir])
   end
 
@@ -66,7 +66,7 @@ defmodule Dala.ML.Models do
   """
   @spec info(atom() | String.t(), keyword()) :: info()
   def info(name, opts \\ []) do
-    opts = Keyword.validate!(opts, models_dir: nil)
+    opts = Argument.options!(opts, models_dir: nil)
     describe(entry!(name), opts[:models_dir])
   end
 
@@ -98,7 +98,7 @@ defmodule Dala.ML.Models do
       step: fn _step -> :ok end
     ]
 
-    opts = opts |> Keyword.validate!(@common ++ own) |> complete()
+    opts = opts |> Argument.options!(@common ++ own) |> complete()
     entry = entry!(name)
 
     guarded(fn ->
@@ -123,7 +123,7 @@ defmodule Dala.ML.Models do
           {:ok, Path.t()} | {:error, Error.t()}
   def import_file(path, name, opts \\ []) do
     own = [step: fn _step -> :ok end, check: &check_loads/1]
-    opts = opts |> Keyword.validate!(@common ++ own) |> complete()
+    opts = opts |> Argument.options!(@common ++ own) |> complete()
     entry = entry!(name)
 
     guarded(fn ->
@@ -145,7 +145,7 @@ defmodule Dala.ML.Models do
   @spec remove(atom() | String.t(), keyword()) ::
           {:ok, :removed | :not_installed} | {:error, Error.t()}
   def remove(name, opts \\ []) do
-    opts = opts |> Keyword.validate!(@common) |> complete()
+    opts = opts |> Argument.options!(@common) |> complete()
     entry = entry!(name)
     guarded(fn -> Installer.remove(entry, opts) end)
   end
@@ -161,7 +161,7 @@ defmodule Dala.ML.Models do
   """
   @spec damaged(atom() | String.t(), keyword()) :: [{String.t(), String.t()}]
   def damaged(name, opts \\ []) do
-    opts = opts |> Keyword.validate!(@common) |> complete()
+    opts = opts |> Argument.options!(@common) |> complete()
     folder = Workspace.target(opts[:models_dir], entry!(name).name)
 
     case Receipt.read(folder) do
@@ -200,7 +200,7 @@ defmodule Dala.ML.Models do
 
   defp path(name, models_dir), do: Gpu.Models.find_in(name, Path.expand(models_dir))
 
-  defp entry!(name) do
+  defp entry!(name) when is_atom(name) or is_binary(name) do
     case Registry.fetch(name) do
       {:ok, entry} ->
         entry
@@ -210,6 +210,8 @@ defmodule Dala.ML.Models do
               "there is no model #{name}; the models are #{Enum.join(Registry.names(), ", ")}"
     end
   end
+
+  defp entry!(other), do: Argument.refuse!("the name of a model", other)
 
   defp refuse!(entry) do
     raise %Error{

@@ -11,7 +11,7 @@ defmodule Dala.ML.Pose do
       when none is
   """
 
-  alias Dala.Gpu.Compute.Buffer
+  alias Dala.Gpu.Compute.{Argument, Buffer}
   alias Dala.ML.{Geometry, Gpu, Output}
   alias Dala.ML.Pose.{Fields, Tree}
 
@@ -73,7 +73,7 @@ defmodule Dala.ML.Pose do
   @spec decode(Gpu.output() | [Gpu.tensor()], Geometry.t(), keyword()) :: t() | [t()]
   def decode(outputs, %Geometry{} = geometry, opts \\ []) do
     opts =
-      Keyword.validate!(opts,
+      Argument.options!(opts,
         mode: :single,
         threshold: 0.5,
         sigmoid: true,

@@ -10,7 +10,7 @@ defmodule Dala.ML.Segmentation do
       and `:share` of the picture
   """
 
-  alias Dala.Gpu.Compute.{Buffer, Error}
+  alias Dala.Gpu.Compute.{Argument, Buffer, Error}
   alias Dala.Media.{Color, Image}
   alias Dala.ML.{Geometry, Gpu, Output}
 
@@ -50,7 +50,7 @@ defmodule Dala.ML.Segmentation do
   """
   @spec decode(Gpu.output() | [Gpu.tensor()], Geometry.t(), keyword()) :: t()
   def decode(output, %Geometry{} = geometry, opts \\ []) do
-    opts = Keyword.validate!(opts, layout: :nchw, labels: nil, outside: 0, output: nil)
+    opts = Argument.options!(opts, layout: :nchw, labels: nil, outside: 0, output: nil)
     layout = Output.choice!(:layout, opts[:layout], [:nchw, :nhwc])
     labels = Output.labels!(opts[:labels])
     outside = class!(opts[:outside])
@@ -86,8 +86,8 @@ defmodule Dala.ML.Segmentation do
   """
   @spec mask(t(), keyword()) :: Image.t()
   def mask(%{width: width, height: height, classes: classes}, opts \\ []) do
-    opts = Keyword.validate!(opts, colors: [], alpha: 255)
-    palette = palette(opts[:colors], alpha!(opts[:alpha]))
+    opts = Argument.options!(opts, colors: [], alpha: 255)
+    palette = palette(opts[:colors], Argument.integer!(:alpha, opts[:alpha], 0..255))
     data = for <<class <- classes>>, into: <<>>, do: elem(palette, class)
     Image.new(width, height, data)
   end
@@ -224,12 +224,6 @@ defmodule Dala.ML.Segmentation do
       end
 
     <<r, g, b, alpha>>
-  end
-
-  defp alpha!(alpha) when is_integer(alpha) and alpha in 0..255, do: alpha
-
-  defp alpha!(other) do
-    raise ArgumentError, "expected alpha: to be from 0 to 255, got: #{inspect(other)}"
   end
 
   defp class!(class) when is_integer(class) and class in 0..255, do: class

@@ -357,6 +357,13 @@ defmodule Dala.Gpu.SurfaceTest do
             {"expected a surface, which is a process, got: :screen",
              fn -> Gpu.present(:screen) end},
             {"expected a surface, which is a process, got: 1", fn -> Gpu.destroy_surface(1) end},
+            {"expected pixels as a binary, an image or a buffer",
+             fn -> Gpu.set_pixels(surface, %Image{width: 3, height: 2, data: nil}) end},
+            {"expected pixels as a binary, an image or a buffer",
+             fn -> Gpu.set_pixels(surface, %Buffer{ref: nil, shape: {24}, dtype: :u8}) end},
+            {"expected a function of the pixels, got: 1", fn -> Gpu.with_pixels(surface, 1) end},
+            {"expected a process, got: :me", fn -> Gpu.subscribe(surface, :me) end},
+            {"expected a process, got: nil", fn -> Gpu.unsubscribe(surface, nil) end},
             {"expected display: to be :window, got: :screen",
              fn -> Gpu.create_surface(1, 1, display: :screen) end},
             {"unknown keys [:size]", fn -> Gpu.create_surface(1, 1, size: 1) end}
@@ -364,6 +371,20 @@ defmodule Dala.Gpu.SurfaceTest do
         error = assert_raise(ArgumentError, call)
         assert Exception.message(error) =~ text
       end
+
+      assert Gpu.width(surface) == 3
+    end
+
+    test "a process that is no surface is left alone" do
+      {:ok, other} = Agent.start_link(fn -> :alive end)
+
+      for call <- [&Gpu.destroy_surface/1, &Gpu.present/1, &Gpu.width/1] do
+        error = assert_raise(ArgumentError, fn -> call.(other) end)
+        assert error.message == "expected a surface, got: #{inspect(other)}"
+        assert_raise(ArgumentError, fn -> call.(self()) end)
+      end
+
+      assert Agent.get(other, & &1) == :alive
     end
 
     test "a surface that does not fit the memory is refused" do

@@ -22,7 +22,7 @@ defmodule Dala.Gpu.Compute.Buffer do
   never changes all the same: the next kernel that writes to the buffer gets memory of its own.
   """
 
-  alias Dala.Gpu.Compute.{Command, Error, Native, Runtime}
+  alias Dala.Gpu.Compute.{Argument, Command, Error, Native, Runtime}
 
   @dtypes [:f32, :f64, :s32, :s64, :u32, :u8]
 
@@ -224,7 +224,8 @@ defmodule Dala.Gpu.Compute.Buffer do
       :ok
   """
   @spec free_many([t() | reference()]) :: :ok
-  def free_many(buffers) when is_list(buffers), do: Enum.each(buffers, &free/1)
+  def free_many(buffers) when length(buffers) >= 0, do: Enum.each(buffers, &free/1)
+  def free_many(other), do: Argument.refuse!("a list of buffers", other)
 
   @doc """
   Tells whether the buffer still has its memory.

@@ -17,7 +17,7 @@ defmodule Dala.Gpu.Compute.Command do
   A buffer is a `Dala.Gpu.Compute.Buffer` or its `ref`.
   """
 
-  alias Dala.Gpu.Compute.{Buffer, Error, Native, Runtime}
+  alias Dala.Gpu.Compute.{Argument, Buffer, Error, Native, Runtime}
   alias Dala.ML.Gpu.AsKernel
 
   @keys [:op, :kernel, :inputs, :output, :params]
@@ -98,7 +98,7 @@ defmodule Dala.Gpu.Compute.Command do
   """
   @spec wait(id(), timeout()) :: :ok | {:error, Error.t()}
   def wait(id, timeout \\ :infinity) do
-    timeout = timeout!(timeout)
+    timeout = Argument.timeout!(timeout)
 
     with :ok <- known(id), :ok <- Runtime.ensure() do
       ref = make_ref()
@@ -245,14 +245,6 @@ defmodule Dala.Gpu.Compute.Command do
     raise ArgumentError, "expected the id of a command, an integer, got: #{inspect(other)}"
   end
 
-  defp timeout!(:infinity), do: :infinity
-  defp timeout!(timeout) when is_integer(timeout) and timeout in 0..0xFFFFFFFF, do: timeout
-
-  defp timeout!(other) do
-    raise ArgumentError,
-          "expected the timeout in milliseconds or :infinity, got: #{inspect(other)}"
-  end
-
   defp spec!(spec) when is_map(spec) and not is_struct(spec) do
     for {key, _value} <- spec, key not in @keys do
       raise ArgumentError,
@@ -292,7 +284,7 @@ defmodule Dala.Gpu.Compute.Command do
   end
 
   defp mode!(opts) do
-    case Keyword.validate!(opts, notify: nil)[:notify] do
+    case Argument.options!(opts, notify: nil)[:notify] do
       nil ->
         :async
 

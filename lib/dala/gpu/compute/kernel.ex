@@ -46,7 +46,7 @@ defmodule Dala.Gpu.Compute.Kernel do
   behaviour, as in any C code, so guard every index.
   """
 
-  alias Dala.Gpu.Compute.{Buffer, Command, Error, Native, Runtime}
+  alias Dala.Gpu.Compute.{Argument, Buffer, Command, Error, Native, Runtime}
 
   @type name :: atom() | String.t()
 
@@ -156,7 +156,7 @@ defmodule Dala.Gpu.Compute.Kernel do
     name = Command.kernel!(name)
     source = text!(:source, source)
 
-    opts = Keyword.validate!(opts, inputs: 1, params: [], range: :auto, entry: nil, summary: "")
+    opts = Argument.options!(opts, inputs: 1, params: [], range: :auto, entry: nil, summary: "")
 
     native = %{
       inputs: count!(opts[:inputs]),
@@ -200,7 +200,7 @@ defmodule Dala.Gpu.Compute.Kernel do
   def elementwise(name, expression, opts \\ []) do
     name = Command.kernel!(name)
     expression = text!(:expression, expression)
-    opts = Keyword.validate!(opts, inputs: 1, params: [], summary: "")
+    opts = Argument.options!(opts, inputs: 1, params: [], summary: "")
 
     native = %{
       inputs: count!(opts[:inputs]),

@@ -46,7 +46,7 @@ defmodule Dala.Gpu.Compute.Pipeline do
       [0.0, 4.0, 0.0]
   """
 
-  alias Dala.Gpu.Compute.{Buffer, Command, Error, Native, Runtime}
+  alias Dala.Gpu.Compute.{Argument, Buffer, Command, Error, Native, Runtime}
   alias Dala.Gpu.Compute.Pipeline.Plan
   alias Dala.ML.Gpu.AsKernel
 
@@ -118,7 +118,8 @@ defmodule Dala.Gpu.Compute.Pipeline do
       1
   """
   @spec add(t(), map()) :: t()
-  def add(%__MODULE__{} = pipeline, spec) do
+  def add(pipeline, spec) do
+    check!(pipeline)
     stage = stage!(spec)
     Runtime.ensure!()
 
@@ -137,7 +138,8 @@ defmodule Dala.Gpu.Compute.Pipeline do
       :ok
   """
   @spec run(t()) :: :ok | {:error, Error.t()}
-  def run(%__MODULE__{ref: pipeline}) do
+  def run(pipeline) do
+    %{ref: pipeline} = check!(pipeline)
     with :ok <- Runtime.ensure(), do: Command.run(&Native.pipeline_run(pipeline, &1, nil))
   end
 
@@ -165,7 +167,8 @@ defmodule Dala.Gpu.Compute.Pipeline do
       ]
   """
   @spec explain(t()) :: Plan.t()
-  def explain(%__MODULE__{ref: pipeline}) do
+  def explain(pipeline) do
+    %{ref: pipeline} = check!(pipeline)
     Runtime.ensure!()
     pipeline |> planned() |> Error.value!() |> Plan.new()
   end
@@ -195,7 +198,7 @@ defmodule Dala.Gpu.Compute.Pipeline do
       1
   """
   @spec stage_count(t()) :: non_neg_integer()
-  def stage_count(%__MODULE__{} = pipeline), do: length(stages(pipeline))
+  def stage_count(pipeline), do: length(stages(pipeline))
 
   @doc """
   Gives the stages in order, buffers as their references.
@@ -208,7 +211,8 @@ defmodule Dala.Gpu.Compute.Pipeline do
       [%{op: :barrier, kernel: nil, inputs: [], output: nil, params: %{}}]
   """
   @spec stages(t()) :: [stage()]
-  def stages(%__MODULE__{ref: pipeline}) do
+  def stages(pipeline) do
+    %{ref: pipeline} = check!(pipeline)
     Runtime.ensure!()
     Error.value!(Native.pipeline_stages(pipeline))
   end
@@ -222,7 +226,11 @@ defmodule Dala.Gpu.Compute.Pipeline do
       :ok
   """
   @spec free(t()) :: :ok
-  def free(%__MODULE__{ref: pipeline}), do: Native.pipeline_free(pipeline)
+  def free(pipeline), do: Native.pipeline_free(check!(pipeline).ref)
+
+  defp check!(pipeline) do
+    Argument.struct!(pipeline, __MODULE__, "a pipeline, as Dala.Gpu.Compute.pipeline/0 gives it")
+  end
 
   # Buffers become references; whatever else is odd stays, for `run/1` to report.
   defp stage!(spec) when is_map(spec) and not is_struct(spec) do

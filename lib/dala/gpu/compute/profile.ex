@@ -14,7 +14,7 @@ defmodule Dala.Gpu.Compute.Profile do
   submitted it. Commands that have not finished when the function returns are not.
   """
 
-  alias Dala.Gpu.Compute.{Error, Native, Runtime}
+  alias Dala.Gpu.Compute.{Argument, Error, Native, Runtime}
 
   @enforce_keys [:kernels, :wall_ms]
   defstruct [:kernels, :wall_ms]
@@ -44,7 +44,8 @@ defmodule Dala.Gpu.Compute.Profile do
       true
   """
   @spec run((() -> result)) :: {result, t()} when result: var
-  def run(fun) when is_function(fun, 0) do
+  def run(fun) do
+    unless is_function(fun, 0), do: Argument.refuse!("a function without arguments", fun)
     Runtime.ensure!()
     profile = Error.value!(Native.profile_start())
     started = System.monotonic_time()

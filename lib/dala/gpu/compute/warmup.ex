@@ -7,7 +7,7 @@ defmodule Dala.Gpu.Compute.Warmup do
   that start later on this machine. On a driver that compiles slowly (PoCL) it takes minutes, once.
   """
 
-  alias Dala.Gpu.Compute.{Buffer, Error, Native, Runtime}
+  alias Dala.Gpu.Compute.{Argument, Buffer, Error, Native, Runtime}
 
   @dtypes [:f32, :f64, :s32, :s64, :u32, :u8]
 
@@ -30,7 +30,7 @@ defmodule Dala.Gpu.Compute.Warmup do
   """
   @spec run(dtypes: [Buffer.dtype()], progress: (step() -> any())) :: :ok | {:error, Error.t()}
   def run(opts \\ []) do
-    opts = Keyword.validate!(opts, dtypes: @dtypes, progress: fn _step -> :ok end)
+    opts = Argument.options!(opts, dtypes: @dtypes, progress: fn _step -> :ok end)
     dtypes = Enum.map(opts[:dtypes], &Buffer.dtype!/1)
     progress = opts[:progress]
 

@@ -109,7 +109,7 @@ defmodule Dala.Media.Gpu.Filter do
       {:ok, [grayscale: %{}, blur: %{radius: 2}]}
   """
   @spec normalize([t()]) :: {:ok, [{atom(), map()}]} | {:error, Error.t()}
-  def normalize(filters) when is_list(filters) do
+  def normalize(filters) when length(filters) >= 0 do
     {:ok, Enum.map(filters, &normalize!/1)}
   rescue
     error in Error -> {:error, error}

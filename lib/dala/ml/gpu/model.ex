@@ -24,6 +24,8 @@ defmodule Dala.ML.Gpu.Model do
       #Dala.ML.Gpu.Model<double: x f32[batch][3] -> y f32[batch][3]>
   """
 
+  alias Dala.Gpu.Compute.Argument
+
   @enforce_keys [:ref, :name, :inputs, :outputs]
   defstruct [:ref, :name, :inputs, :outputs, :contract]
 
@@ -48,6 +50,10 @@ defmodule Dala.ML.Gpu.Model do
   def new(ref, name, inputs, outputs) do
     %__MODULE__{ref: ref, name: name, inputs: ports(inputs), outputs: ports(outputs)}
   end
+
+  @doc false
+  @spec check!(term()) :: t()
+  def check!(model), do: Argument.struct!(model, __MODULE__, "a model, as load_model/2 gives it")
 
   defp ports(ports) do
     for {name, dtype, type, dims, scale} <- ports do
