@@ -41,6 +41,16 @@ Node* convolution_before(const Uses& uses, const Node& node, TensorId id) {
   return before;
 }
 
+// The same of what may have an activation: a normalization that is not part of a convolution, too.
+Node* activated_before(const Uses& uses, const Node& node, TensorId id) {
+  Node* before = uses.only_for_one(id);
+  if (is(before, "BatchNormalization") && before != &node && before->outputs.size() == 1 &&
+      before->attributes.count("activation") == 0) {
+    return before;
+  }
+  return convolution_before(uses, node, id);
+}
+
 // A factor and a shift for each channel of a convolution's result.
 struct Affine {
   std::vector<double> factor;
@@ -286,7 +296,7 @@ void fuse_into_convolutions(Graph& graph) {
     if (conv == nullptr) {
       const ActivationName activation = activation_of(graph, node);
       if (activation.name.empty()) continue;
-      conv = convolution_before(uses, node, node.inputs[0]);
+      conv = activated_before(uses, node, node.inputs[0]);
       if (conv == nullptr) continue;
       conv->attributes["activation"].text = activation.name;
       conv->attributes["slope"].real = activation.slope;

@@ -42,7 +42,38 @@ TEST_CASE("what is added to a convolution is not scaled by what comes after") {
   net.conv("x", "a", 4, 4, 3).node("Add", {"a", "x"}, {"b"});
   net.node("BatchNormalization", {"b", "scale", "shift", "mean", "variance"}, {"c"});
   net.node("Relu", {"c"}, {"d"});
-  check_merged(net, {1, 4, 5, 5}, "d", 3);
+  check_merged(net, {1, 4, 5, 5}, "d", 2);
+}
+
+TEST_CASE("an activation is part of a normalization that no convolution takes") {
+  GraphSketch net;
+  net.weights("scale", {20}).weights("shift", {20}).weights("mean", {20});
+  std::vector<float> variance;
+  for (int i = 0; i < 20; ++i) variance.push_back(0.25F * static_cast<float>(i + 1));
+  net.floats["variance"] = {{20}, variance};
+  net.node("BatchNormalization", {"x", "scale", "shift", "mean", "variance"}, {"a"});
+  net.node("Relu", {"a"}, {"b"});
+  for (const Shape& x : {Shape{2, 20, 5, 3}, Shape{2, 20, 7}, Shape{3, 20}}) {
+    check_merged(net, x, "b", 1);
+  }
+  // The same on pixels, which the convolution before leaves; its other use keeps them apart.
+  GraphSketch pixels = net;
+  pixels.steps.clear();
+  pixels.conv("x", "c", 3, 20, 3);
+  pixels.node("BatchNormalization", {"c", "scale", "shift", "mean", "variance"}, {"d"});
+  pixels.node("Sigmoid", {"d"}, {"e"}).node("Add", {"e", "c"}, {"f"});
+  check_merged(pixels, {2, 3, 6, 5}, "f", 3);
+}
+
+TEST_CASE("channels are weighed by factors that the network works out") {
+  for (const int64_t channels : {16, 20, 48}) {
+    GraphSketch net;
+    net.conv("x", "a", 3, channels, 3).node("GlobalAveragePool", {"a"}, {"b"});
+    net.conv("b", "c", channels, channels, 1).node("Sigmoid", {"c"}, {"d"});
+    net.node("Mul", {"d", "a"}, {"e"});
+    check_merged(net, {1, 3, 6, 5}, "e", 4);
+    check_merged(net, {2, 3, 6, 5}, "e", 4);
+  }
 }
 
 TEST_CASE("zeros around planes are padding of the convolution") {

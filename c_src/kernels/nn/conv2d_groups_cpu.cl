@@ -50,18 +50,18 @@ static inline void row_of_groups(const Channels at, const Convolution conv, cons
   }
 }
 
-__kernel __attribute__((reqd_work_group_size(1, 1, 1)))
-void conv2d_groups(__global const T *restrict in, __global const T *restrict packed,
-                   __global const T *restrict bias, __global const T *restrict residual,
-                   __global T *restrict out, const Convolution conv, const Rows rows, const T low,
-                   const T high, const T slope) {
+static inline void groups_group(__global const T *restrict in, __global const T *restrict packed,
+                                __global const T *restrict bias,
+                                __global const T *restrict residual, __global T *restrict out,
+                                const Convolution conv, const Rows rows, const T low, const T high,
+                                const T slope, const Group group) {
   const Window window = conv.window;
   const long channels = conv.groups * conv.out_channels;
-  const long row0 = (long)get_group_id(0) * rows.strip_rows;
+  const long row0 = group.x * rows.strip_rows;
   const long row_end = min(row0 + rows.strip_rows, window.out_height);
-  const long block0 = (long)get_group_id(1) * rows.strip_blocks;
+  const long block0 = group.y * rows.strip_blocks;
   const long block_end = min(block0 + rows.strip_blocks, (channels + LANES - 1) / LANES);
-  const long batch = (long)get_group_id(2);
+  const long batch = group.z;
   const long block_weights = window.size_y * window.size_x * conv.in_channels * LANES;
   in += batch * window.height * window.width * channels;
   out += batch * window.out_height * window.out_width * channels;
@@ -76,4 +76,12 @@ void conv2d_groups(__global const T *restrict in, __global const T *restrict pac
       for (long y = y0; y < y_end; ++y) row_of_groups(at, conv, y, start, low, high, slope);
     }
   }
+}
+
+__kernel __attribute__((reqd_work_group_size(1, 1, 1)))
+void conv2d_groups(__global const T *restrict in, __global const T *restrict packed,
+                   __global const T *restrict bias, __global const T *restrict residual,
+                   __global T *restrict out, const Convolution conv, const Rows rows, const T low,
+                   const T high, const T slope) {
+  groups_group(in, packed, bias, residual, out, conv, rows, low, high, slope, OWN_GROUP);
 }

@@ -190,8 +190,21 @@ KernelStep groups_step(Planner& planner, const Call& call, const Convolution& co
   range.global = {static_cast<size_t>(down),
                   static_cast<size_t>(ceil_div(blocks, rows.strip_blocks)),
                   static_cast<size_t>(batch)};
-  return {nn_program(planner, dtype), "conv2d_groups",
-          arguments_of(call, conv, weights, value(rows)), range};
+  const std::string entry = "conv2d_groups";
+  return {nn_program(planner, dtype), entry, arguments_of(call, conv, weights, value(rows)), range,
+          sequence_member(planner, entry)};
+}
+
+// Depthwise, with windows of one pixel.
+KernelStep scale_step(Planner& planner, const Call& call, const Convolution& conv,
+                      Operand weights) {
+  const int64_t pixels = conv.slices / conv.groups * conv.pixels();
+  const int64_t strip = std::max<int64_t>(1, pixels / (2 * planner.busy_groups()));
+  Range range;
+  range.global[0] = static_cast<size_t>(ceil_div(pixels, strip));
+  const std::string entry = "conv2d_scale";
+  return {nn_program(planner, call.output.dtype), entry,
+          arguments_of(call, conv, weights, value(strip)), range, sequence_member(planner, entry)};
 }
 
 }  // namespace
@@ -213,8 +226,8 @@ void plan_nhwc(Launch& launch, Planner& planner, const Call& call, const Convolu
                                size_of(dtype));
       launch.steps.push_back(pack_step(planner, call, conv, all, input(1), weights));
     }
-    launch.steps.push_back(groups ? groups_step(planner, call, conv, weights)
-                                  : depthwise_step(planner, call, conv, weights));
+    const auto step = groups ? groups_step : conv.pointwise != 0 ? scale_step : depthwise_step;
+    launch.steps.push_back(step(planner, call, conv, weights));
     return;
   }
   if (conv.packed != 0) {

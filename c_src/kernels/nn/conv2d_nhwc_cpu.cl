@@ -65,9 +65,9 @@ static inline void pointwise_group(__global const T *restrict in, __global const
                       const T low, const T high, const T slope, const Group group) {
   const Window window = conv.window;
   const long pixels = conv.slices / conv.groups * window.height * window.width;
-  const long pixel0 = (long)group.x * panels.strip_pixels;
+  const long pixel0 = group.x * panels.strip_pixels;
   const long count = min(panels.strip_pixels, pixels - pixel0);
-  const long panel0 = panels.first + (long)group.y * panels.strip_panels;
+  const long panel0 = panels.first + group.y * panels.strip_panels;
   const long panel_end = min(panel0 + panels.strip_panels, panels.end);
   const long pitch = conv.groups * conv.in_channels, n = conv.groups * conv.out_channels;
   const Pass pass = {conv.has_bias != 0, conv.has_residual != 0, false};
@@ -169,9 +169,9 @@ static inline void windows_group(__global const T *restrict in, __global const T
                     const Group group) {
   const Window window = conv.window;
   const long pixels = conv.slices / conv.groups * window.out_height * window.out_width;
-  const long pixel0 = (long)group.x * panels.strip_pixels;
+  const long pixel0 = group.x * panels.strip_pixels;
   const long count = min(panels.strip_pixels, pixels - pixel0);
-  const long panel0 = panels.first + (long)group.y * panels.strip_panels;
+  const long panel0 = panels.first + group.y * panels.strip_panels;
   const long panel_end = min(panel0 + panels.strip_panels, panels.end);
   const long k = conv.in_channels * window.size_y * window.size_x;
   const long n = conv.groups * conv.out_channels;

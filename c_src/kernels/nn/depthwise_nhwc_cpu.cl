@@ -157,9 +157,9 @@ static inline void depthwise_group(__global const T *restrict in, __global const
                            const T low, const T high, const T slope, const Group group) {
   const Window window = conv.window;
   const long channels = conv.groups;
-  const long row0 = (long)group.x * rows.strip_rows;
+  const long row0 = group.x * rows.strip_rows;
   const long row_end = min(row0 + rows.strip_rows, window.out_height);
-  const long batch = (long)group.z;
+  const long batch = group.z;
   in += batch * window.height * window.width * channels;
   out += batch * window.out_height * window.out_width * channels;
   if (conv.has_residual) residual += batch * window.out_height * window.out_width * channels;
@@ -173,7 +173,7 @@ static inline void depthwise_group(__global const T *restrict in, __global const
     }
     return;
   }
-  const long block0 = (long)group.y * rows.strip_blocks;
+  const long block0 = group.y * rows.strip_blocks;
   const bool last = block0 + rows.strip_blocks >= channels / LANES;
   const long end = last ? channels : (block0 + rows.strip_blocks) * LANES;
   for (long y0 = row0; y0 < row_end; y0 += rows.block_rows) {

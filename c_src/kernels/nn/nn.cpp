@@ -49,6 +49,7 @@ void add_nhwc_convolution(std::vector<Part>& parts, const Planner& planner, DTyp
                      {{"NAME", text("seven_apart_", stride)}, {"STRIDE", stride}}});
   }
   parts.push_back({"nn/depthwise_nhwc_cpu.cl"});
+  parts.push_back({"nn/scale_nhwc_cpu.cl"});
   for (int64_t width = 2; width <= 8 && width < shape.lanes; width *= 2) {
     parts.push_back({"nn/conv2d_groups_row_cpu.cl",
                      {{"NAME", text("groups_of_", width)}, {"WIDTH", std::to_string(width)}}});
@@ -116,14 +117,15 @@ void add_resizing(std::vector<Part>& parts, const Planner& planner, DType dtype)
 
 // The kernels that run_sequence of sequence_cpu.cl can run.
 constexpr std::array kMembers{"conv2d_pointwise", "conv2d_windows", "conv2d_depthwise_nhwc",
-                              "max_pool2d_nhwc", "avg_pool2d_nhwc"};
+                              "conv2d_groups",    "conv2d_scale",   "max_pool2d_nhwc",
+                              "avg_pool2d_nhwc"};
 
 bool has_sequences(const Planner& planner) {
   return planner.cpu_class() && planner.device().sees_host_addresses();
 }
 
-void add_sequence(std::vector<Part>& parts) {
-  Defines numbers;
+void add_sequence(std::vector<Part>& parts, bool groups) {
+  Defines numbers{{"HAS_GROUPS", groups ? "1" : "0"}};
   for (size_t i = 0; i < kMembers.size(); ++i) {
     numbers.emplace_back(text("MEMBER_", kMembers[i]), std::to_string(i));
   }
@@ -159,7 +161,9 @@ std::shared_ptr<Program> nn_program(Planner& planner, DType dtype) {
     if (is_float(dtype)) add_convolution(parts, planner, dtype);
     add_pooling(parts, planner, dtype);
     add_resizing(parts, planner, dtype);
-    if (is_float(dtype) && has_sequences(planner)) add_sequence(parts);
+    if (is_float(dtype) && has_sequences(planner)) {
+      add_sequence(parts, panel_shape(planner, dtype).lanes > 2);
+    }
     return parts;
   });
 }

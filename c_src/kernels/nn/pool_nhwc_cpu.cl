@@ -19,7 +19,7 @@ static inline void PASTE(ENTRY, _group)(__global const T *restrict in, __global 
            const long channels, const long pixels, const long units, const int count_padding,
            const Group group) {
   const long across = (channels + POOL_CHANNELS - 1) / POOL_CHANNELS;
-  const long first = (long)group.x * units;
+  const long first = group.x * units;
   const long end = min(first + units, pixels * across);
   for (long piece = first; piece < end; ++piece) {
     const long pixel = piece / across, c0 = piece % across * POOL_CHANNELS;

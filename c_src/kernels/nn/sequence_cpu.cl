@@ -30,7 +30,15 @@ typedef struct {
   Convolution conv;
   Rows rows;
   T low, high, slope;
-} DepthwiseArguments;
+} RowsArguments;
+
+typedef struct {
+  __global const T *in, *packed, *bias, *residual;
+  __global T *out;
+  Convolution conv;
+  long strip_pixels;
+  T low, high, slope;
+} ScaleArguments;
 
 typedef struct {
   __global const T *in;
@@ -62,9 +70,23 @@ static inline void run_group(const uint member, const ulong arguments, const Gro
       break;
     }
     case MEMBER_conv2d_depthwise_nhwc: {
-      __global const DepthwiseArguments *a = (__global const DepthwiseArguments *)arguments;
+      __global const RowsArguments *a = (__global const RowsArguments *)arguments;
       depthwise_group(a->in, a->packed, a->bias, a->residual, a->out, a->conv, a->rows, a->low,
                       a->high, a->slope, group);
+      break;
+    }
+#if HAS_GROUPS
+    case MEMBER_conv2d_groups: {
+      __global const RowsArguments *a = (__global const RowsArguments *)arguments;
+      groups_group(a->in, a->packed, a->bias, a->residual, a->out, a->conv, a->rows, a->low,
+                   a->high, a->slope, group);
+      break;
+    }
+#endif
+    case MEMBER_conv2d_scale: {
+      __global const ScaleArguments *a = (__global const ScaleArguments *)arguments;
+      scale_group(a->in, a->packed, a->bias, a->residual, a->out, a->conv, a->strip_pixels, a->low,
+                  a->high, a->slope, group);
       break;
     }
     case MEMBER_max_pool2d_nhwc: {

@@ -1,4 +1,5 @@
 // Elementwise operators: functions, arithmetic, comparison, logic, conversion.
+#include "model/ops/convolution.hpp"
 #include "model/ops/families.hpp"
 
 namespace dala::model {
@@ -65,6 +66,20 @@ void prelu(OpCall& call) {
     slope = Build::reshaped(slope, shape);
   }
   call.set(0, pointwise(call.build, OP_PRELU, {x, slope}));
+}
+
+// A factor for each channel, as networks work it out to weigh channels by.
+void multiply(OpCall& call) {
+  const Tensor second = aligned(call, call.in(1));
+  for (const auto& [x, factor] : {std::pair(call.in(0), second), std::pair(second, call.in(0))}) {
+    const bool per_channel = x.rank() == 4 && factor.shape == Shape{1, x.dim(1), 1, 1} &&
+                             factor.known == nullptr && factor.count() < x.count();
+    const auto result = per_channel ? scaled_channels(call.build, x, factor, {}) : std::nullopt;
+    if (!result) continue;
+    call.set(0, *result);
+    return;
+  }
+  call.set(0, pointwise(call.build, OP_MUL, {call.in(0), second}));
 }
 
 template <Arithmetic op>
@@ -231,7 +246,7 @@ Operators arithmetic_operators() {
       {"Min", variadic<OP_MIN>},
       {"Mish", unary<OP_MISH>},
       {"Mod", modulo},
-      {"Mul", binary<OP_MUL>},
+      {"Mul", multiply},
       {"Neg", unary<OP_NEG>},
       {"Not", unary<OP_LOGICAL_NOT>},
       {"Or", binary<OP_OR>},

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "kernels/nn/convolution.hpp"
 #include "model/ops/families.hpp"
 #include "model/views.hpp"
 
@@ -95,8 +96,9 @@ Tensor convolved_windows(OpCall& call, const Tensor& x, const Tensor& weights,
   return output;
 }
 
-Tensor finished(OpCall& call, Tensor x, const Epilogue& epilogue) {
-  Build& build = call.build;
+}  // namespace
+
+Tensor finished(Build& build, Tensor x, const Epilogue& epilogue) {
   if (epilogue.residual) x = pointwise(build, OP_ADD, {x, *epilogue.residual});
   const std::string& name = epilogue.activation;
   if (name == "relu") return pointwise(build, OP_RELU, {x});
@@ -115,8 +117,6 @@ Tensor finished(OpCall& call, Tensor x, const Epilogue& epilogue) {
   return x;
 }
 
-}  // namespace
-
 Tensor convolved(OpCall& call, const Tensor& x, const Tensor& weights,
                  const std::optional<Tensor>& bias, const Epilogue& epilogue) {
   check_shapes(x, weights, call.integer("group", 1));
@@ -132,13 +132,59 @@ Tensor convolved(OpCall& call, const Tensor& x, const Tensor& weights,
     if (weights.known != nullptr && weights.known->bytes.size() < weights.bytes()) {
       call.unsupported("planes without elements, for weights that are packed");
     }
-    return finished(call, convolved_windows(call, x, weights, bias, attributes, shape), epilogue);
+    return finished(call.build, convolved_windows(call, x, weights, bias, attributes, shape),
+                    epilogue);
   }
   // A residual that has to be repeated is added afterwards.
   if (!epilogue.residual || epilogue.residual->shape == shape) {
     return convolved_planes(call, x, weights, bias, attributes, shape, epilogue);
   }
-  return finished(call, convolved_planes(call, x, weights, bias, attributes, shape, {}), epilogue);
+  return finished(call.build, convolved_planes(call, x, weights, bias, attributes, shape, {}),
+                  epilogue);
+}
+
+Epilogue epilogue_of(const OpCall& call) {
+  Epilogue epilogue;
+  epilogue.activation = call.text("activation", "none");
+  epilogue.slope = call.real("slope", 0);
+  epilogue.low = call.real("low", 0);
+  epilogue.high = call.real("high", 1);
+  return epilogue;
+}
+
+// As a convolution of single pixels with a group per channel: packed weights of one row are just
+// that, up to the columns at its end.
+std::optional<Tensor> scaled_channels(Build& build, const Tensor& x, const Tensor& factor,
+                                      const std::optional<Tensor>& shift,
+                                      const Epilogue& epilogue) {
+  if (x.rank() != 4 || !is_float(x.type) || x.count() == 0 || x.known != nullptr ||
+      order_of(x) != channels_last(4) || factor.type != x.type || factor.count() != x.dim(1)) {
+    return std::nullopt;
+  }
+  const int64_t channels = x.dim(1);
+  const Shape packed = packed_weights_shape({channels, 1, 1, 1}, channels);
+  Tensor weights;
+  if (packed.back() == channels) {
+    weights = Build::reshaped(in_own_order(build, factor), packed);
+  } else if (factor.known != nullptr) {
+    auto padded = std::make_shared<HostTensor>(factor.type, packed);
+    std::copy(factor.known->bytes.begin(), factor.known->bytes.end(), padded->bytes.begin());
+    weights = build.constant(std::move(padded));
+  } else {
+    return std::nullopt;
+  }
+  std::vector<Tensor> inputs{as_pixels(build, x), weights};
+  if (shift) inputs.push_back(Build::reshaped(*shift, {channels}));
+  const Order order = channels_last(4);
+  const Tensor output = build.kernel("conv2d", inputs, x.type, permuted(x.shape, order),
+                                     {{"groups", channels},
+                                      {"activation", epilogue.activation},
+                                      {"slope", epilogue.slope},
+                                      {"low", epilogue.low},
+                                      {"high", epilogue.high},
+                                      {"layout", std::string("nhwc")},
+                                      {"packed", true}});
+  return viewed(output, order);
 }
 
 namespace {
@@ -146,11 +192,7 @@ namespace {
 // The optimizer puts an activation there, and a tensor that is added before it as input 3.
 void conv(OpCall& call) {
   const std::optional<Tensor> bias = call.has(2) ? call.inputs[2] : std::nullopt;
-  Epilogue epilogue;
-  epilogue.activation = call.text("activation", "none");
-  epilogue.slope = call.real("slope", 0);
-  epilogue.low = call.real("low", 0);
-  epilogue.high = call.real("high", 1);
+  Epilogue epilogue = epilogue_of(call);
   if (call.has(3)) epilogue.residual = call.in(3);
   call.set(0, convolved(call, call.in(0), call.in(1), bias, epilogue));
 }

@@ -23,4 +23,15 @@ Tensor as_pixels(Build& build, const Tensor& x);
 Tensor convolved(OpCall& call, const Tensor& x, const Tensor& weights,
                  const std::optional<Tensor>& bias, const Epilogue& epilogue = {});
 
+// What comes after a convolution, as an optimizer leaves it in the attributes of a node.
+Epilogue epilogue_of(const OpCall& call);
+// The same, on its own.
+Tensor finished(Build& build, Tensor x, const Epilogue& epilogue);
+
+// Every channel of x times its factor, plus a shift for each if there is one, then the epilogue, in
+// one pass. None: x does not lie in pixels, or there is a factor per picture.
+std::optional<Tensor> scaled_channels(Build& build, const Tensor& x, const Tensor& factor,
+                                      const std::optional<Tensor>& shift,
+                                      const Epilogue& epilogue = {});
+
 }  // namespace dala::model

@@ -2,6 +2,7 @@
 // was learned of them.
 #include <cmath>
 
+#include "model/ops/convolution.hpp"
 #include "model/ops/families.hpp"
 
 namespace dala::model {
@@ -76,7 +77,7 @@ void batch_normalization(OpCall& call) {
       const Tensor sum = pointwise(build, OP_ADD, {old_part, new_part});
       return Build::reshaped(sum, {x.dim(1)});
     };
-    call.set(0, scaled(build, batch.result, scale, &shift));
+    call.set(0, finished(build, scaled(build, batch.result, scale, &shift), epilogue_of(call)));
     if (call.wants(1)) call.set(1, running(mean, batch.mean));
     if (call.wants(2)) call.set(2, running(variance, batch.variance));
     return;
@@ -86,7 +87,12 @@ void batch_normalization(OpCall& call) {
       pointwise(build, OP_SQRT, {pointwise(build, OP_AFFINE, {variance}, 1, epsilon)});
   const Tensor factor = pointwise(build, OP_DIV, {scale, deviation});
   const Tensor moved = pointwise(build, OP_SUB, {shift, pointwise(build, OP_MUL, {mean, factor})});
-  call.set(0, scaled(build, x, factor, &moved));
+  const Epilogue epilogue = epilogue_of(call);
+  if (const auto result = scaled_channels(build, x, factor, moved, epilogue)) {
+    call.set(0, *result);
+  } else {
+    call.set(0, finished(build, scaled(build, x, factor, &moved), epilogue));
+  }
 }
 
 void instance_normalization(OpCall& call) {

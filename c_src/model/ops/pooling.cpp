@@ -113,6 +113,16 @@ void lp_pool(OpCall& call) {
 template <Reducer op>
 void global_pool(OpCall& call) {
   const Tensor& x = call.in(0);
+  if (op == REDUCE_MEAN && x.rank() == 4 && order_of(x) == channels_last(4)) {
+    WindowAttributes whole;
+    whole.size = {x.dim(2), x.dim(3)};
+    whole.stride = whole.dilation = whole.out = {1, 1};
+    whole.before = whole.after = {0, 0};
+    if (planes(x, whole)) {
+      call.set(0, pooled_planes(call, "avg_pool2d", whole, {}));
+      return;
+    }
+  }
   if (x.rank() < 3) throw Error(Reason::shape_mismatch, text("a pool over ", to_string(x.shape)));
   std::vector<int64_t> axes;
   for (int64_t d = 2; d < x.rank(); ++d) axes.push_back(d);

@@ -137,6 +137,7 @@ std::vector<Case> finished_convolutions() {
   cases.push_back(
       convolution({1, 3, 2, 3}, {4, 3, 1, 1}, true, {{"activation", std::string("silu")}}));
   cases.push_back(convolution({1, 3, 5, 5}, {3, 1, 3, 3}, true, {{"groups", int64_t{3}}}));
+  cases.push_back(convolution({2, 19, 3, 4}, {19, 1, 1, 1}, true, {{"groups", int64_t{19}}}));
   for (Case& example : cases) example.inputs.push_back(example.output);
   cases.push_back(convolution({1, 4, 3, 3}, {5, 4, 1, 1}, false,
                               {{"activation", std::string("leaky_relu")}, {"slope", 0.25}}));
@@ -159,6 +160,8 @@ std::vector<Case> pixel_convolutions() {
   const ParamValue two = int64_t{2};
   std::vector<Case> cases = {
       depthwise(16, {7, 7}, {3, 3}, {{"pad", one}}),
+      depthwise(37, {9, 7}, {1, 1}, {{"activation", std::string("hardswish")}}),
+      depthwise(5, {3, 1}, {1, 1}, {}),
       depthwise(21, {8, 16}, {3, 3}, {{"pad", one}, {"activation", std::string("relu6")}}),
       depthwise(33, {9, 9}, {3, 3}, {{"stride", two}, {"pad", kAsymmetric}}),
       depthwise(16, {15, 15}, {3, 3}, {{"stride", two}, {"pad", one}}),
