@@ -190,10 +190,14 @@ std::vector<Tensor> Model::walk(Build& build, const std::vector<Tensor>& inputs)
       if (id != kNone) ++uses[static_cast<size_t>(id)];
     }
   }
-  for (const Port& port : graph_.outputs) ++uses[static_cast<size_t>(port.tensor)];
+  std::set<TensorId> last;
+  for (const Port& port : graph_.outputs) {
+    if (++uses[static_cast<size_t>(port.tensor)] == 1) last.insert(port.tensor);
+  }
 
   for (const Node& node : graph_.nodes) {
     OpCall call{build, node, graph_.opset, {}, {}};
+    call.last = !node.outputs.empty() && last.count(node.outputs[0]) != 0;
     for (TensorId id : node.inputs) {
       call.inputs.push_back(id == kNone ? std::nullopt : tensors[static_cast<size_t>(id)]);
     }

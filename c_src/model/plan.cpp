@@ -5,17 +5,23 @@
 #include <set>
 #include <utility>
 
-#include "model/build.hpp"
+#include "model/arena.hpp"
+#include "runtime/device.hpp"
 
 namespace dala::model {
+namespace {
+
+constexpr size_t kAlignment = 128;  // two lines of the cache
+
+}  // namespace
 
 Plan::Plan(Runtime& runtime, std::vector<PlannedStage> stages, std::vector<Tensor> outputs)
     : stages_(std::move(stages)), outputs_(std::move(outputs)) {
   share_memory(runtime);
 }
 
-// Goes through the stages in order with a list of memory that is free: a place takes the smallest
-// piece that holds it, or else the largest, made larger; after its last use the piece is free.
+// A place lives from the stage that first writes it to the last that uses it. What a stage works
+// out in place takes over the memory of an input that ends there.
 void Plan::share_memory(Runtime& runtime) {
   std::set<const Place*> theirs;  // memory that every run brings along
   for (const Tensor& output : outputs_) theirs.insert(output.place.get());
@@ -28,56 +34,44 @@ void Plan::share_memory(Runtime& runtime) {
     last_use[stages_[i].output.get()] = i;
   }
 
-  std::vector<size_t> sizes;
-  std::vector<size_t> free_ones;
-  std::map<const Place*, size_t> slots;
+  std::vector<Lodger> lodgers;
+  std::map<const Place*, size_t> lodger_of;
   std::vector<std::pair<PlacePtr, size_t>> assigned;
   for (size_t i = 0; i < stages_.size(); ++i) {
-    const PlacePtr& output = stages_[i].output;
-    if (ours(output) && slots.count(output.get()) == 0) {
-      size_t chosen = sizes.size();
-      auto best = free_ones.end();
-      for (auto it = free_ones.begin(); it != free_ones.end(); ++it) {
-        if (best == free_ones.end()) {
-          best = it;
-          continue;
-        }
-        const bool holds = sizes[*it] >= output->bytes;
-        const bool best_holds = sizes[*best] >= output->bytes;
-        const bool tighter = holds && (!best_holds || sizes[*it] < sizes[*best]);
-        const bool larger = !holds && !best_holds && sizes[*it] > sizes[*best];
-        if (tighter || larger) best = it;
-      }
-      if (best != free_ones.end()) {
-        chosen = *best;
-        free_ones.erase(best);
-        sizes[chosen] = std::max(sizes[chosen], output->bytes);
-      } else {
-        sizes.push_back(output->bytes);
-      }
-      slots[output.get()] = chosen;
-      assigned.emplace_back(output, chosen);
-    }
-    std::set<const Place*> ended;
-    for (const PlacePtr& place : stages_[i].inputs) {
-      if (last_use[place.get()] == i) ended.insert(place.get());
-    }
-    if (last_use[output.get()] == i) ended.insert(output.get());
-    for (const Place* place : ended) {
-      const auto slot = slots.find(place);
-      if (slot != slots.end()) free_ones.push_back(slot->second);
-    }
+    const PlannedStage& stage = stages_[i];
+    const PlacePtr& output = stage.output;
+    if (!ours(output) || lodger_of.count(output.get()) != 0) continue;
+    const auto ends = [&](const PlacePtr& place) {
+      return lodger_of.count(place.get()) != 0 && last_use[place.get()] == i &&
+             place->bytes == output->bytes;
+    };
+    const auto taken = stage.launch->in_place
+                           ? std::find_if(stage.inputs.begin(), stage.inputs.end(), ends)
+                           : stage.inputs.end();
+    const size_t own = taken != stage.inputs.end() ? lodger_of[taken->get()] : lodgers.size();
+    if (own == lodgers.size()) lodgers.push_back({output->bytes, i, i});
+    lodgers[own].last = last_use[output.get()];
+    lodger_of[output.get()] = own;
+    assigned.emplace_back(output, own);
   }
 
-  std::vector<Place> pieces(sizes.size());
-  for (size_t i = 0; i < sizes.size(); ++i) {
-    pieces[i].bytes = sizes[i];
-    allocate(runtime, pieces[i]);
-    bytes_ += sizes[i];
+  const DeviceInfo& device = runtime.device().info();
+  const size_t alignment = std::max<size_t>(device.alignment, kAlignment);
+  const Arena arena = lay_out(lodgers, alignment, device.max_allocation);
+  std::vector<StoragePtr> pieces;
+  for (size_t bytes : arena.pieces) {
+    pieces.push_back(runtime.memory().allocate(bytes));
+    bytes_ += bytes;
   }
-  for (auto& [place, slot] : assigned) {
-    place->buffer = pieces[slot].buffer;
-    place->storage = pieces[slot].storage;
+  std::vector<StoragePtr> parts;
+  for (size_t i = 0; i < lodgers.size(); ++i) {
+    const Arena::Spot& spot = arena.spots[i];
+    parts.push_back(runtime.memory().part(pieces[spot.piece], spot.offset, lodgers[i].bytes));
+  }
+  for (auto& [place, lodger] : assigned) {
+    place->storage = parts[lodger];
+    place->buffer = std::make_shared<Buffer>(
+        TensorType{DType::u8, {static_cast<int64_t>(place->bytes)}}, place->storage);
   }
 }
 

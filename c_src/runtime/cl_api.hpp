@@ -21,6 +21,7 @@ namespace dala {
   X(clCreateCommandQueue)         \
   X(clReleaseCommandQueue)        \
   X(clCreateBuffer)               \
+  X(clCreateSubBuffer)            \
   X(clReleaseMemObject)           \
   X(clCreateProgramWithSource)    \
   X(clCreateProgramWithBinary)    \

@@ -65,6 +65,7 @@ DeviceInfo describe(cl_platform_id platform, const std::string& platform_name,
   info.compute_units = device_property<cl_uint>(device, CL_DEVICE_MAX_COMPUTE_UNITS);
   info.global_memory = device_property<cl_ulong>(device, CL_DEVICE_GLOBAL_MEM_SIZE);
   info.max_allocation = device_property<cl_ulong>(device, CL_DEVICE_MAX_MEM_ALLOC_SIZE);
+  info.alignment = device_property<cl_uint>(device, CL_DEVICE_MEM_BASE_ADDR_ALIGN) / 8;
   info.local_memory = device_property<cl_ulong>(device, CL_DEVICE_LOCAL_MEM_SIZE);
   info.max_work_group = device_property<size_t>(device, CL_DEVICE_MAX_WORK_GROUP_SIZE);
   info.fp64 = device_property<cl_device_fp_config>(device, CL_DEVICE_DOUBLE_FP_CONFIG) != 0;

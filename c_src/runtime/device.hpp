@@ -27,6 +27,7 @@ struct DeviceInfo {
   uint64_t compute_units = 0;
   uint64_t global_memory = 0;
   uint64_t max_allocation = 0;
+  uint64_t alignment = 0;  // bytes, of where a part of a buffer may begin
   uint64_t local_memory = 0;
   uint64_t max_work_group = 0;
   bool fp64 = false;

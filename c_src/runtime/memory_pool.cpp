@@ -79,6 +79,19 @@ StoragePtr MemoryPool::borrow(const void* data, size_t bytes, std::shared_ptr<vo
   return std::make_shared<Storage>(shared_from_this(), std::move(block), bytes);
 }
 
+StoragePtr MemoryPool::part(const StoragePtr& whole, size_t offset, size_t bytes) {
+  Block block;  // without a capacity: it is not kept for reuse
+  if (bytes > 0) {
+    if (whole->host() != nullptr) block.host = whole->host() + offset;
+    const cl_buffer_region region{offset, bytes};
+    cl_int status = CL_SUCCESS;
+    block.memory = ClMem(cl().clCreateSubBuffer(whole->memory(), CL_MEM_READ_WRITE,
+                                                CL_BUFFER_CREATE_TYPE_REGION, &region, &status));
+    check(status, "clCreateSubBuffer");
+  }
+  return std::make_shared<Storage>(whole, std::move(block), offset, bytes);
+}
+
 MemoryInfo MemoryPool::info() const {
   std::lock_guard lock(mutex_);
   return info_;

@@ -36,6 +36,10 @@ class MemoryPool : public std::enable_shared_from_this<MemoryPool> {
   StoragePtr allocate(size_t bytes);
   // Memory that `owner` keeps alive and that is only ever read.
   StoragePtr borrow(const void* data, size_t bytes, std::shared_ptr<void> owner);
+  // Some bytes of memory that `allocate` gave, from a multiple of the device's alignment on.
+  // Commands that use parts of the same memory are kept apart only where they use the same part;
+  // within a command, stages are wherever parts overlap.
+  StoragePtr part(const StoragePtr& whole, size_t offset, size_t bytes);
 
   MemoryInfo info() const;
 

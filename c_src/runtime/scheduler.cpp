@@ -2,11 +2,11 @@
 
 #include <algorithm>
 #include <thread>
-#include <unordered_map>
 #include <utility>
 
 #include "runtime/device.hpp"
 #include "runtime/memory_pool.hpp"
+#include "runtime/part_order.hpp"
 #include "runtime/scheduler_lock.hpp"
 
 namespace dala {
@@ -20,50 +20,6 @@ bool has_call(const BoundStage& part) {
   return std::any_of(part.launch->steps.begin(), part.launch->steps.end(),
                      [](const Step& step) { return std::holds_alternative<CallStep>(step); });
 }
-
-// The order of parts within a command: a part follows the latest ones that it shares memory with,
-// where one of the two writes; everything follows a barrier, and a barrier everything.
-class PartOrder {
- public:
-  void place(BoundStage& part, size_t index) {
-    std::vector<size_t>& after = part.after;
-    if (barrier_) after.push_back(*barrier_);
-    if (part.launch == nullptr) {
-      for (size_t i = barrier_ ? *barrier_ + 1 : 0; i < index; ++i) after.push_back(i);
-      barrier_ = index;
-      users_.clear();
-      return;
-    }
-    for (const StoragePtr& input : part.inputs) read(*input, index, after);
-    for (const BoundOutput& output : part.outputs) {
-      if (output.previous != nullptr) read(*output.previous, index, after);
-    }
-    for (const BoundOutput& output : part.outputs) {
-      Users& users = users_[output.storage.get()];
-      if (users.writer) after.push_back(*users.writer);
-      after.insert(after.end(), users.readers.begin(), users.readers.end());
-      users = {index, {}};
-    }
-    std::sort(after.begin(), after.end());
-    after.erase(std::unique(after.begin(), after.end()), after.end());
-    std::erase(after, index);
-  }
-
- private:
-  struct Users {
-    std::optional<size_t> writer;  // the latest
-    std::vector<size_t> readers;   // since then
-  };
-
-  void read(const Storage& storage, size_t index, std::vector<size_t>& after) {
-    Users& users = users_[&storage];
-    if (users.writer) after.push_back(*users.writer);
-    users.readers.push_back(index);
-  }
-
-  std::unordered_map<const Storage*, Users> users_;
-  std::optional<size_t> barrier_;
-};
 
 Error freed_error(const std::string& what) {
   return Error(Reason::freed, text(what, " has been freed"));

@@ -27,6 +27,8 @@ struct Block {
 class Storage {
  public:
   Storage(std::shared_ptr<MemoryPool> pool, Block block, size_t bytes);
+  // A part of another one, which lives as long and does not count again.
+  Storage(std::shared_ptr<Storage> whole, Block block, size_t offset, size_t bytes);
   ~Storage();
   Storage(const Storage&) = delete;
   Storage& operator=(const Storage&) = delete;
@@ -35,6 +37,9 @@ class Storage {
   std::byte* host() const { return block_.host; }
   size_t bytes() const { return bytes_; }
   bool zeroed() const { return block_.zeroed; }
+  // Where it lies: parts of the same whole may overlap.
+  const Storage& whole() const { return whole_ == nullptr ? *this : *whole_; }
+  size_t offset() const { return offset_; }
 
   // Read-only: borrowed from its owner, or shown by a binary. A write needs another Storage.
   bool exported() const { return block_.owner != nullptr || exports_.load() > 0; }
@@ -48,7 +53,9 @@ class Storage {
   friend class Scheduler;
 
   std::shared_ptr<MemoryPool> pool_;
+  const std::shared_ptr<Storage> whole_;  // null unless this is a part
   Block block_;
+  const size_t offset_ = 0;
   const size_t bytes_;
   std::atomic<int> exports_{0};
   std::atomic<bool> counted_{true};

@@ -73,3 +73,20 @@ TEST_CASE("borrowed memory counts, and its owner is let go") {
   pool->close();  // waits for the reaper
   CHECK(watch.expired());
 }
+
+TEST_CASE("a part of memory keeps all of it, and does not count") {
+  const auto pool = pool_of(1 << 20);
+  const size_t step = test::engine().runtime().device().info().alignment;
+  StoragePtr whole = pool->allocate(4 * step);
+  StoragePtr part = pool->part(whole, step, 2 * step);
+  CHECK(&part->whole() == whole.get());
+  CHECK(&whole->whole() == whole.get());
+  CHECK(part->offset() == step);
+  CHECK(part->bytes() == 2 * step);
+  if (whole->host() != nullptr) CHECK(part->host() == whole->host() + step);
+  CHECK(pool->info().in_use == 4 * step);
+  whole.reset();
+  CHECK(pool->info().in_use == 4 * step);
+  part.reset();
+  CHECK(pool->info().in_use == 0);
+}

@@ -3,6 +3,7 @@
 #include <numeric>
 
 #include "model/ops/families.hpp"
+#include "model/views.hpp"
 
 namespace dala::model {
 namespace {
@@ -232,6 +233,20 @@ Tensor padded_by_places(OpCall& call, Tensor x, const std::vector<int64_t>& pads
   return x;
 }
 
+// With one value before and behind, as elements lie in memory.
+Tensor padded_by_value(Build& build, const Tensor& x, const std::vector<int64_t>& before,
+                       const Shape& shape, const HostTensorPtr& value) {
+  if (const auto order = order_of(x)) {
+    return viewed(padded_by_value(build, x.view->source, permuted(before, *order),
+                                  permuted(shape, *order), value),
+                  *order);
+  }
+  Tensor output = build.result({x}, x.type, shape);
+  build.fill(output, dala::Value{value->bytes});
+  place_into(build, x, output, before);
+  return output;
+}
+
 void pad(OpCall& call) {
   const Tensor& x = call.in(0);
   Build& build = call.build;
@@ -287,11 +302,8 @@ void pad(OpCall& call) {
     call.set(0, kept);
     return;
   }
-  Tensor output = build.result({kept}, x.type, shape);
-  build.fill(output, dala::Value{scalar_of(x.type, value)->bytes});
   pads.resize(rank);
-  place_into(build, kept, output, pads);
-  call.set(0, output);
+  call.set(0, padded_by_value(build, kept, pads, shape, scalar_of(x.type, value)));
 }
 
 void depth_to_space(OpCall& call) {

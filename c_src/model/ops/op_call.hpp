@@ -21,6 +21,7 @@ struct OpCall {
   int64_t opset = 0;
   std::vector<std::optional<Tensor>> inputs;
   std::vector<std::optional<Tensor>> outputs;
+  bool last = false;  // its first output is one of the graph's, and nobody else's input
 
   size_t size() const { return inputs.size(); }
   bool has(size_t index) const { return index < inputs.size() && inputs[index].has_value(); }

@@ -135,9 +135,22 @@ bool fits_kernel(const Tensor& x, const std::vector<AxisResize>& axes, const How
   return true;
 }
 
+// The elements of a graph's output lie in their own order at last, and there may be many more of
+// them than there are of the input.
+bool better_in_own_order(const OpCall& call, const std::vector<AxisResize>& axes) {
+  double growth = 1;
+  for (const AxisResize& axis : axes) {
+    growth *= static_cast<double>(axis.out) / static_cast<double>(std::max<int64_t>(1, axis.in));
+  }
+  return call.last && growth > 1;
+}
+
 // `pixels`: the last dimension, not the second, holds the channels.
 Tensor resized(OpCall& call, const Tensor& x, const std::vector<AxisResize>& axes, const How& how,
                bool pixels = false) {
+  if (order_of(x) && better_in_own_order(call, axes)) {
+    return resized(call, in_own_order(call.build, x), axes, how);
+  }
   if (const auto order = order_of(x)) {
     return viewed(resized(call, x.view->source, permuted(axes, *order), how,
                           order == channels_last(x.rank())),

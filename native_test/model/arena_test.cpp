@@ -1,0 +1,109 @@
+// Layouts over random lives: nothing overlaps that is needed at the same time, and little is lost.
+#include "model/arena.hpp"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <numeric>
+#include <random>
+
+namespace dala::test {
+namespace {
+
+using model::Arena;
+using model::lay_out;
+using model::Lodger;
+
+size_t total(const Arena& arena) {
+  return std::accumulate(arena.pieces.begin(), arena.pieces.end(), size_t{0});
+}
+
+size_t most_needed(const std::vector<Lodger>& lodgers) {
+  size_t most = 0;
+  for (const Lodger& at : lodgers) {
+    size_t needed = 0;
+    for (const Lodger& each : lodgers) {
+      if (each.first <= at.first && at.first <= each.last) needed += each.bytes;
+    }
+    most = std::max(most, needed);
+  }
+  return most;
+}
+
+void check_apart(const std::vector<Lodger>& lodgers, const Arena& arena, size_t alignment) {
+  REQUIRE(arena.spots.size() == lodgers.size());
+  for (size_t i = 0; i < lodgers.size(); ++i) {
+    const Arena::Spot& a = arena.spots[i];
+    CHECK(a.offset % alignment == 0);
+    REQUIRE(a.piece < arena.pieces.size());
+    CHECK(a.offset + lodgers[i].bytes <= arena.pieces[a.piece]);
+    for (size_t j = 0; j < i; ++j) {
+      const Arena::Spot& b = arena.spots[j];
+      const bool together = lodgers[i].first <= lodgers[j].last &&
+                            lodgers[j].first <= lodgers[i].last && a.piece == b.piece;
+      CAPTURE(i);
+      CAPTURE(j);
+      CHECK((!together || a.offset + lodgers[i].bytes <= b.offset ||
+             b.offset + lodgers[j].bytes <= a.offset));
+    }
+  }
+}
+
+std::vector<Lodger> random_lodgers(std::mt19937& random, size_t count) {
+  std::vector<Lodger> lodgers;
+  for (size_t i = 0; i < count; ++i) {
+    // Most are needed by the next step only, some for long; sizes differ by orders of magnitude.
+    const size_t life = random() % 4 == 0 ? random() % count : random() % 3;
+    const size_t bytes = random() % (size_t{1} << (1 + random() % 16));
+    lodgers.push_back({bytes, i, std::min(i + life, count - 1)});
+  }
+  return lodgers;
+}
+
+}  // namespace
+
+TEST_CASE("what is needed at the same time lies apart") {
+  std::mt19937 random(1);
+  for (size_t count : {1, 2, 3, 10, 40, 40, 40}) {
+    for (size_t alignment : {1, 128}) {
+      const std::vector<Lodger> lodgers = random_lodgers(random, count);
+      const Arena arena = lay_out(lodgers, alignment, size_t{1} << 40);
+      check_apart(lodgers, arena, alignment);
+      CHECK(arena.pieces.size() <= 1);
+      CHECK(total(arena) >= most_needed(lodgers));
+      CHECK(static_cast<double>(total(arena)) <=
+            1.25 * static_cast<double>(most_needed(lodgers) + count * alignment));
+    }
+  }
+}
+
+TEST_CASE("a chain of layers takes what its largest one does") {
+  // Pieces that are handed on whole would take 100 + 60 + 60.
+  const std::vector<Lodger> chain{{60, 0, 1}, {100, 1, 2}, {60, 2, 4}, {10, 3, 4}, {50, 4, 5}};
+  const Arena arena = lay_out(chain, 1, 1000);
+  check_apart(chain, arena, 1);
+  CHECK(total(arena) == 160);
+}
+
+TEST_CASE("pieces are no larger than the device allows") {
+  std::mt19937 random(2);
+  const std::vector<Lodger> lodgers = random_lodgers(random, 30);
+  const size_t most = 1 << 16;
+  const Arena arena = lay_out(lodgers, 64, most + 5);
+  check_apart(lodgers, arena, 64);
+  CHECK(arena.pieces.size() > 1);
+  for (size_t bytes : arena.pieces) CHECK(bytes <= most);
+
+  // Except for what cannot be had at all.
+  const Arena beyond = lay_out({{10, 0, 2}, {250, 0, 2}, {20, 1, 2}}, 1, 100);
+  check_apart({{10, 0, 2}, {250, 0, 2}, {20, 1, 2}}, beyond, 1);
+  CHECK(std::count_if(beyond.pieces.begin(), beyond.pieces.end(),
+                      [](size_t bytes) { return bytes > 100; }) == 1);
+}
+
+TEST_CASE("nothing takes no room") {
+  CHECK(lay_out({}, 128, 1000).pieces.empty());
+  CHECK(total(lay_out({{0, 0, 1}, {0, 1, 2}}, 128, 1000)) == 0);
+}
+
+}  // namespace dala::test
