@@ -42,6 +42,8 @@ std::string shape_text(const std::vector<Dimension>& shape) {
   }
 }
 
+Error freed_error() { return Error(Reason::freed, "the model has been freed"); }
+
 // Formats are told apart by what is in the file.
 Graph imported(onnx::Bytes file, const std::string& folder) {
   if (tflite::is_tflite(file)) return tflite::import(file);
@@ -141,38 +143,46 @@ void Model::complete_outputs() {
 
 // The shapes of inputs that fit the model.
 std::vector<Shape> Model::shapes_of(const std::vector<BufferPtr>& inputs) const {
-  if (inputs.size() != graph_.inputs.size()) {
-    throw Error(Reason::arity_mismatch,
-                text("the model takes ", graph_.inputs.size(),
-                     graph_.inputs.size() == 1 ? " input" : " inputs", ", got ", inputs.size()));
-  }
   std::vector<Shape> shapes;
-  std::map<std::string, int64_t> named;
   for (size_t i = 0; i < inputs.size(); ++i) {
-    const Port& port = graph_.inputs[i];
     const TensorType& type = inputs[i]->type();
     shapes.push_back(type.shape);
-    if (type.dtype != storage_of(port.type)) {
-      throw Error(Reason::dtype_mismatch,
-                  text("input \"", port.name, "\" is ", to_string(type.dtype), ", the model takes ",
-                       to_string(storage_of(port.type))));
-    }
+    if (inputs.size() != graph_.inputs.size()) continue;
+    if (type.dtype == storage_of(graph_.inputs[i].type)) continue;
+    const Port& port = graph_.inputs[i];
+    throw Error(Reason::dtype_mismatch,
+                text("input \"", port.name, "\" is ", to_string(type.dtype), ", the model takes ",
+                     to_string(storage_of(port.type))));
+  }
+  check_shapes(shapes);
+  return shapes;
+}
+
+void Model::check_shapes(const std::vector<Shape>& shapes) const {
+  if (shapes.size() != graph_.inputs.size()) {
+    throw Error(Reason::arity_mismatch,
+                text("the model takes ", graph_.inputs.size(),
+                     graph_.inputs.size() == 1 ? " input" : " inputs", ", got ", shapes.size()));
+  }
+  std::map<std::string, int64_t> named;
+  for (size_t i = 0; i < shapes.size(); ++i) {
+    const Port& port = graph_.inputs[i];
+    const Shape& shape = shapes[i];
     if (!port.shape) continue;
-    bool fits = type.shape.size() == port.shape->size();
-    for (size_t d = 0; fits && d < type.shape.size(); ++d) {
+    bool fits = shape.size() == port.shape->size();
+    for (size_t d = 0; fits && d < shape.size(); ++d) {
       const Dimension& dimension = (*port.shape)[d];
       if (dimension.size) {
-        fits = type.shape[d] == *dimension.size;
+        fits = shape[d] == *dimension.size;
       } else if (!dimension.name.empty()) {
-        fits = named.emplace(dimension.name, type.shape[d]).first->second == type.shape[d];
+        fits = named.emplace(dimension.name, shape[d]).first->second == shape[d];
       }
     }
     if (fits) continue;
     throw Error(Reason::shape_mismatch,
-                text("input \"", port.name, "\" has shape ", to_string(type.shape),
-                     ", the model takes ", shape_text(*port.shape)));
+                text("input \"", port.name, "\" has shape ", to_string(shape), ", the model takes ",
+                     shape_text(*port.shape)));
   }
-  return shapes;
 }
 
 // Asks every operator in turn. The tensors that come back are those of the outputs.
@@ -277,7 +287,7 @@ std::shared_ptr<Plan> Model::make_plan(const std::vector<Shape>& shapes) {
 // Null: shapes depend on values, so there is no plan.
 std::shared_ptr<Plan> Model::plan_for(const std::vector<Shape>& shapes) {
   const std::lock_guard lock(mutex_);
-  if (freed_) throw Error(Reason::freed, "the model has been freed");
+  if (freed_) throw freed_error();
   if (eager_) return nullptr;
   const auto found = plans_.find(shapes);
   if (found != plans_.end()) {
@@ -301,7 +311,7 @@ std::shared_ptr<Plan> Model::plan_for(const std::vector<Shape>& shapes) {
 
 std::vector<BufferPtr> Model::run_eagerly(const std::vector<BufferPtr>& buffers) {
   const std::lock_guard lock(mutex_);
-  if (freed_) throw Error(Reason::freed, "the model has been freed");
+  if (freed_) throw freed_error();
   std::vector<Tensor> inputs;
   for (size_t i = 0; i < buffers.size(); ++i) {
     Tensor input;
@@ -325,6 +335,18 @@ std::vector<BufferPtr> Model::run_eagerly(const std::vector<BufferPtr>& buffers)
   return outputs;
 }
 
+// A model may be freed by another thread in the meantime.
+CommandId Model::submit(const Plan::Bound& bound, std::shared_ptr<Client> client,
+                        const Listener& listener, std::shared_ptr<Profile> watcher) {
+  try {
+    return engine_.runtime().scheduler().submit(bound.stages, std::move(client), listener,
+                                                std::move(watcher));
+  } catch (const Error& problem) {
+    if (problem.reason != Reason::freed || !freed_) throw;
+    throw freed_error();
+  }
+}
+
 void Model::predict(const std::vector<BufferPtr>& inputs, std::shared_ptr<Client> client,
                     const Done& done) {
   const std::shared_ptr<Plan> plan = plan_for(shapes_of(inputs));
@@ -333,9 +355,8 @@ void Model::predict(const std::vector<BufferPtr>& inputs, std::shared_ptr<Client
     return;
   }
   Plan::Bound bound = plan->bind(engine_.runtime(), inputs);
-  engine_.runtime().scheduler().submit(
-      bound.stages, std::move(client),
-      [done, outputs = bound.outputs](CommandId, const Error* error) { done(outputs, error); });
+  submit(bound, std::move(client),
+         [done, outputs = bound.outputs](CommandId, const Error* error) { done(outputs, error); });
 }
 
 std::vector<BufferPtr> Model::predict_now(const std::vector<BufferPtr>& inputs) {
@@ -343,43 +364,15 @@ std::vector<BufferPtr> Model::predict_now(const std::vector<BufferPtr>& inputs) 
   if (plan == nullptr) return run_eagerly(inputs);
   Runtime& runtime = engine_.runtime();
   Plan::Bound bound = plan->bind(runtime, inputs);
-  runtime.wait(runtime.scheduler().submit(bound.stages, nullptr, nullptr));
+  runtime.wait(submit(bound, nullptr, nullptr));
   return std::move(bound.outputs);
 }
 
-Model::Profiled Model::profile(const std::vector<BufferPtr>& inputs) {
-  const std::shared_ptr<Plan> plan = plan_for(shapes_of(inputs));
-  if (plan == nullptr) {
-    throw Error(Reason::unsupported,
-                "a model whose shapes depend on values runs step by step and has no profile");
-  }
-  Runtime& runtime = engine_.runtime();
-  Plan::Bound bound = plan->bind(runtime, inputs);
-  // A profile counts by the name of the launch; so each of these gets one of its own.
-  for (size_t i = 0; i < bound.stages.size(); ++i) {
-    auto renamed = std::make_shared<Launch>(*bound.stages[i].launch);
-    renamed->name = std::to_string(i);
-    bound.stages[i].launch = std::move(renamed);
-  }
-  const auto watcher = std::make_shared<Profile>();
-  runtime.wait(runtime.scheduler().submit(bound.stages, nullptr, nullptr, watcher));
-  const auto kernels = watcher->kernels();
-
-  Profiled result{std::move(bound.outputs), {}};
-  for (size_t i = 0; i < plan->stages().size(); ++i) {
-    const std::string& layer = plan->stages()[i].layer;
-    if (result.layers.empty() || result.layers.back().layer != layer) {
-      result.layers.push_back({layer, 0});
-    }
-    const auto found = kernels.find(std::to_string(i));
-    if (found != kernels.end()) result.layers.back().nanoseconds += found->second.device_ns;
-  }
-  return result;
-}
-
+// Pipelines hold the buffers of plans until they run again; without memory these take no room.
 void Model::free() {
   const std::lock_guard lock(mutex_);
   freed_ = true;
+  for (const auto& [shapes, cached] : plans_) cached.plan->give_back(engine_.runtime());
   plans_.clear();
   constants_ = {};
   graph_.constants.clear();

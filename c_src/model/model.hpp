@@ -71,7 +71,12 @@ class Model {
                                            const BufferPtr& output);
   void prepare(const std::vector<BufferPtr>& inputs);
 
-  // Gives the memory back; later predictions throw `freed`.
+  // Works out what a prediction with inputs of these shapes needs. Throws when they do not fit. For
+  // worker threads.
+  void get_ready(const std::vector<Shape>& shapes);
+
+  // Gives the memory back, also that which pipelines have planned with; later predictions throw
+  // `freed`. Those that run keep theirs until they are done.
   void free();
   bool freed() const { return freed_; }
 
@@ -79,6 +84,7 @@ class Model {
   Model(Engine& engine, Graph graph);
 
   std::vector<Shape> shapes_of(const std::vector<BufferPtr>& inputs) const;
+  void check_shapes(const std::vector<Shape>& shapes) const;
   std::vector<Tensor> walk(Build& build, const std::vector<Tensor>& inputs) const;
   std::vector<Tensor> planned_inputs(const std::vector<Shape>& shapes) const;
   void complete_outputs();
@@ -87,6 +93,8 @@ class Model {
   std::vector<BufferPtr> run_eagerly(const std::vector<BufferPtr>& inputs);
   void prepare();
   void forget_packed_weights();
+  CommandId submit(const Plan::Bound& bound, std::shared_ptr<Client> client,
+                   const Listener& listener, std::shared_ptr<Profile> watcher = nullptr);
 
   Engine& engine_;
   Graph graph_;  // its constants go when the model is freed

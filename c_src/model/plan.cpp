@@ -75,6 +75,16 @@ void Plan::share_memory(Runtime& runtime) {
   }
 }
 
+void Plan::give_back(Runtime& runtime) const {
+  const auto free = [&](const PlacePtr& place) {
+    if (place->buffer != nullptr) runtime.scheduler().free(*place->buffer);
+  };
+  for (const PlannedStage& stage : stages_) {
+    for (const PlacePtr& place : stage.inputs) free(place);
+    free(stage.output);
+  }
+}
+
 Plan::Bound Plan::bind(Runtime& runtime, const std::vector<BufferPtr>& inputs) const {
   Bound bound;
   for (const Tensor& output : outputs_) {

@@ -24,6 +24,9 @@ class Plan {
   std::vector<Stage> bind(const std::vector<BufferPtr>& inputs,
                           const std::vector<BufferPtr>& outputs) const;
 
+  // Frees its memory, and that of the constants it reads; it cannot be run again.
+  void give_back(Runtime& runtime) const;
+
   const std::vector<PlannedStage>& stages() const { return stages_; }
   const std::vector<Tensor>& outputs() const { return outputs_; }
   size_t bytes() const { return bytes_; }  // of what lies between

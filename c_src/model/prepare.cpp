@@ -43,14 +43,19 @@ void build_programs(const Plan& plan) {
 
 }  // namespace
 
+void Model::get_ready(const std::vector<Shape>& shapes) {
+  check_shapes(shapes);
+  const std::shared_ptr<Plan> plan = plan_for(shapes);
+  if (plan == nullptr) return;
+  build_programs(*plan);
+  forget_packed_weights();
+}
+
 void Model::prepare() {
   const auto likely = likely_shapes(graph_.inputs);
   if (!likely) return;
   try {
-    const std::shared_ptr<Plan> plan = plan_for(likely->shapes);
-    if (plan == nullptr) return;
-    build_programs(*plan);
-    forget_packed_weights();
+    get_ready(likely->shapes);
   } catch (const Error&) {
     // Shapes that were only likely may not fit.
     if (likely->certain) throw;

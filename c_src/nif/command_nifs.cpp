@@ -60,6 +60,13 @@ Token token_of(ERL_NIF_TERM ref) {
          enif_hash(ERL_NIF_INTERNAL_HASH, ref, 2);
 }
 
+Reason reason_of(const std::string& name) {
+  for (int i = 0; i <= static_cast<int>(Reason::unsupported_op); ++i) {
+    if (name == to_string(static_cast<Reason>(i))) return static_cast<Reason>(i);
+  }
+  return Reason::device_error;
+}
+
 }  // namespace
 
 // A problem with a command that waits for its reply is returned at once; otherwise the id that
@@ -94,6 +101,17 @@ Term submit(ErlNifEnv* env, fine::Atom op, std::string kernel, Term inputs, Term
   });
 }
 FINE_NIF(submit, 0);
+
+// A command that has failed before it could be submitted.
+Term submit_failure(ErlNifEnv* env, std::string reason, std::string message, Term mode_term) {
+  return guarded(env, [&] {
+    Scheduler& scheduler = engine()->runtime().scheduler();
+    const Error problem(reason_of(reason), message);
+    return ok(env, unsigned_integer(env, scheduler.submit_failure(
+                                             problem, decode_mode(env, mode_term).listener)));
+  });
+}
+FINE_NIF(submit_failure, 0);
 
 Term command_poll(ErlNifEnv* env, uint64_t id) {
   return guarded(env, [&] {

@@ -124,6 +124,20 @@ Term model_load(ErlNifEnv* env, Term source, Term ref) {
 }
 FINE_NIF(model_load, 0);
 
+// Gets ready for inputs of these dimensions. The caller gets `{ref, :ok | {:error, e}}`.
+Term model_get_ready(ErlNifEnv* env, fine::ResourcePtr<ModelResource> resource,
+                     std::vector<std::vector<int64_t>> shapes, Term ref) {
+  return guarded(env, [&] {
+    const auto message = Message::reply(self(env), ref);
+    post(message, [model = alive(resource), shapes = std::move(shapes), message] {
+      model->get_ready(shapes);
+      message->send_result(0, nullptr);
+    });
+    return atom(env, "ok");
+  });
+}
+FINE_NIF(model_get_ready, 0);
+
 Term model_info(ErlNifEnv* env, fine::ResourcePtr<ModelResource> resource) {
   return guarded(env, [&] {
     const Model::Info info = alive(resource)->info();

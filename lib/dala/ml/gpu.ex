@@ -19,7 +19,7 @@ defmodule Dala.ML.Gpu do
   """
 
   alias Dala.Gpu.Compute.{Argument, Buffer, Command, Error, Native, NxBridge, Runtime}
-  alias Dala.ML.Gpu.{AsKernel, Model, Models, Prediction}
+  alias Dala.ML.Gpu.{AsKernel, Model, Models, Prediction, Shapes}
   alias Dala.ML.Models.Contract
 
   @type source :: atom() | Path.t() | {:binary, binary()}
@@ -43,6 +43,10 @@ defmodule Dala.ML.Gpu do
       none by default
     * `:as` - a name, atom or string, under which the model is a kernel, and stays loaded until
       `free_model/1` or `Dala.Gpu.Compute.Kernel.unregister/1`; none by default
+    * `:shapes` - shapes of inputs to get ready for, so that the first prediction with them is as
+      fast as any: a tuple, a list of tuples in the order of the inputs, or a map by name. By
+      default those that the file fixes, a free first dimension being 1; for a model with a name
+      also the size of its pictures
 
   ## Models as kernels
 
@@ -59,6 +63,7 @@ defmodule Dala.ML.Gpu do
       iex> {:ok, model} = Dala.ML.Gpu.load_model("examples/double.onnx")
       iex> inspect(model)
       "#Dala.ML.Gpu.Model<double: x f32[batch][3] -> y f32[batch][3]>"
+      iex> {:ok, _ready} = Dala.ML.Gpu.load_model("examples/double.onnx", shapes: {16, 3})
       iex> {:ok, _model} = Dala.ML.Gpu.load_model("examples/double.onnx", as: :doc_double)
       iex> a = Dala.Gpu.Compute.buffer([1, 2, 3], {1, 3})
       iex> Dala.Gpu.Compute.run_kernel(:doc_double, [a], a)
@@ -66,20 +71,37 @@ defmodule Dala.ML.Gpu do
       iex> Dala.Gpu.Compute.read_list(a)
       [2.0, 4.0, 6.0]
   """
-  @spec load_model(source(), models_dir: Path.t(), as: atom() | String.t()) ::
-          {:ok, Model.t()} | {:error, Error.t()}
+  @spec load_model(source(),
+          models_dir: Path.t(),
+          as: atom() | String.t(),
+          shapes: tuple() | [tuple()] | %{(String.t() | atom()) => tuple()}
+        ) :: {:ok, Model.t()} | {:error, Error.t()}
   def load_model(source, opts \\ []) do
-    opts = Argument.options!(opts, models_dir: nil, as: nil)
+    opts = Argument.options!(opts, models_dir: nil, as: nil, shapes: nil)
     as = opts[:as] && Command.kernel!(opts[:as])
 
-    with {:ok, name, native_source} <- locate(source, opts[:models_dir]),
+    with {:ok, name, native_source} <- Models.locate(source, opts[:models_dir]),
          :ok <- Runtime.ensure(),
          {:ok, ref, inputs, outputs} <-
            Runtime.answer(&Native.model_load(native_source, &1)),
          model = Model.new(ref, if(is_atom(source), do: name, else: as || name), inputs, outputs),
+         model = source |> contract(native_source) |> Contract.bind(model),
+         :ok <- get_ready(model, opts[:shapes]),
          :ok <- register(model, source, as) do
-      {:ok, source |> contract(native_source) |> Contract.bind(model)}
+      {:ok, model}
     end
+  end
+
+  # A file of one's own under a name may not take the shapes that are usual for it.
+  defp get_ready(model, nil) do
+    shapes = Shapes.usual(model)
+    if shapes, do: Runtime.answer(&Native.model_get_ready(model.ref, shapes, &1))
+    :ok
+  end
+
+  defp get_ready(model, given) do
+    shapes = Shapes.given!(model, given)
+    Runtime.answer(&Native.model_get_ready(model.ref, shapes, &1))
   end
 
   # A file that is loaded by its path may be anything.
@@ -91,34 +113,6 @@ defmodule Dala.ML.Gpu do
 
   defp register(_model, _source, nil), do: :ok
   defp register(model, _source, as), do: AsKernel.register(model, as, true)
-
-  defp locate({:binary, bytes}, _folder) when is_binary(bytes),
-    do: {:ok, "model", {:binary, bytes}}
-
-  defp locate(path, _folder) when is_binary(path) do
-    file = if File.dir?(path), do: Path.join(path, "model.json"), else: path
-
-    if File.regular?(file) do
-      {:ok, title(file), {:path, Path.expand(file)}}
-    else
-      {:error, Models.not_found(Path.expand(path))}
-    end
-  end
-
-  defp locate(name, folder) do
-    with {:ok, path} <- Models.find(name, folder), do: {:ok, "#{name}", {:path, path}}
-  end
-
-  # Most TF.js models are called model.json; what they are is the name of their folder.
-  defp title(path) do
-    case Path.basename(path) do
-      "model.json" ->
-        path |> Path.expand() |> Path.dirname() |> Path.basename()
-
-      file ->
-        Enum.reduce([".onnx", ".tflite", ".json"], file, &Path.basename(&2, &1))
-    end
-  end
 
   @doc """
   Tells what a model takes and gives, and how large it is.

@@ -325,6 +325,29 @@ defmodule Dala.ML.AsKernelTest do
     end
   end
 
+  test "a freed model's memory goes at once, also where a pipeline planned with it" do
+    model =
+      load!(
+        OnnxFile.model(
+          [{"Mul", ["x", "w"], ["a"]}, {"Sin", ["a"], ["y"]}],
+          [{"x", :f32, [250_000]}],
+          [{"y", :f32, [250_000]}],
+          constants: [{"w", {:f32, [250_000], :binary.copy(f32([2.0]), 250_000)}}]
+        ),
+        as: :test_memory
+      )
+
+    x = zeros({250_000})
+    stage = %{op: :run_kernel, kernel: :test_memory, inputs: [x], output: zeros({250_000})}
+    pipeline = Compute.pipeline_add(Compute.pipeline(), stage)
+    assert Compute.pipeline_run(pipeline) == :ok
+    before = Compute.memory_info().in_use
+    assert Gpu.free_model(model) == :ok
+    # Its weights, and what lay between its layers.
+    assert Compute.memory_info().in_use <= before - 2_000_000
+    assert_error(Compute.pipeline_run(pipeline), :unknown_kernel, "stage 0: no kernel is named")
+  end
+
   test "models with a name: a kernel while somebody has them, and loaded when they are used" do
     models_folder(:posenet, two_outputs())
     x = Compute.buffer([1, 10], {2})
@@ -354,7 +377,10 @@ defmodule Dala.ML.AsKernelTest do
     x = Compute.buffer([1, 10], {2})
     stage = %{op: :run_kernel, kernel: :deeplab, inputs: [x], output: x}
     assert_error(run(:deeplab, [x], x), :model_not_found, "deeplab")
-    assert_error(Compute.wait(Compute.submit(stage)), :unknown_kernel, "deeplab")
+    how = "`mix dala.models install deeplab` installs it"
+    assert_error(Compute.wait(Compute.submit(stage)), :model_not_found, how)
+    id = Compute.submit(stage, notify: self())
+    assert_receive {:dala_gpu, ^id, {:error, %{reason: :model_not_found}}}
 
     pipeline =
       Compute.pipeline_add(Compute.pipeline_add(Compute.pipeline(), %{op: :barrier}), stage)

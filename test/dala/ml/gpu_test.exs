@@ -222,6 +222,62 @@ defmodule Dala.ML.GpuTest do
     assert {:ok, %{name: "blazeface"}} = Gpu.load_model(:blazeface, models_dir: folder)
   end
 
+  describe "shapes to get ready for" do
+    # What lies between its two layers is the model's own memory.
+    defp two_layers(shape) do
+      OnnxFile.model(
+        [{"Exp", ["x"], ["between"]}, {"Sin", ["between"], ["y"]}],
+        [{"x", :f32, shape}],
+        [{"y", :f32, shape}]
+      )
+    end
+
+    defp working_bytes(bytes, opts) do
+      assert {:ok, model} = Gpu.load_model({:binary, bytes}, opts)
+      Gpu.model_info(model).working_bytes
+    end
+
+    test "are those of the file, or given" do
+      assert working_bytes(two_layers([4, 5]), []) == 80
+      assert working_bytes(two_layers(["n", 5]), []) == 20
+      assert working_bytes(two_layers(["n", 5]), shapes: {3, 5}) == 80
+      assert working_bytes(two_layers(["n", "m"]), []) == 0
+
+      for shapes <- [{4, 5}, [{4, 5}], %{x: {4, 5}}, %{"x" => {4, 5}}] do
+        assert working_bytes(two_layers(["n", "m"]), shapes: shapes) == 80
+      end
+    end
+
+    test "have to fit" do
+      load = &Gpu.load_model({:binary, two_layers(["n", 5])}, shapes: &1)
+      wrong = ~s(input "x" has shape {4, 6}, the model takes {n, 5})
+      assert_error(load.({4, 6}), :shape_mismatch, wrong)
+
+      assert_error(load.([{4, 5}, {4, 5}]), :arity_mismatch, "the model takes 1 input, got 2")
+
+      assert_raise ArgumentError, ~r/expected shapes: for the inputs x, got: %{"z" => {4}}/, fn ->
+        load.(%{z: {4}})
+      end
+
+      for wrong <- [3, {-1, 5}, [4, 5], {"n", 5}] do
+        assert_raise ArgumentError, ~r/expected shapes: to be a tuple of dimensions, or a/, fn ->
+          load.(wrong)
+        end
+      end
+    end
+
+    test "of a model with a name are those of its pictures, where it takes them" do
+      folder = scratch_dir("models")
+      load = fn -> Gpu.load_model(:deeplab, models_dir: folder) end
+      File.write!(Path.join(folder, "deeplab.onnx"), two_layers(["n", 3, "h", "w"]))
+      assert {:ok, model} = load.()
+      assert Gpu.model_info(model).working_bytes == 4 * 3 * 520 * 520
+      File.write!(Path.join(folder, "deeplab.onnx"), two_layers(["n", 1, "h", "w"]))
+      assert {:ok, model} = load.()
+      assert Gpu.model_info(model).working_bytes == 0
+    end
+  end
+
   test "integers, conditions and halves" do
     bytes =
       OnnxFile.model(

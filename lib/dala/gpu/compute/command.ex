@@ -64,8 +64,16 @@ defmodule Dala.Gpu.Compute.Command do
     {op, kernel, inputs, output, params} = spec!(spec)
     mode = mode!(opts)
     Runtime.ensure!()
-    AsKernel.ensure(kernel)
-    enqueue(fn -> Native.submit(op, kernel, inputs, output, params, mode) end)
+
+    enqueue(fn ->
+      case AsKernel.ensure(kernel) do
+        :ok ->
+          Native.submit(op, kernel, inputs, output, params, mode)
+
+        {:error, %Error{reason: reason, message: message}} ->
+          Native.submit_failure(Atom.to_string(reason), message, mode)
+      end
+    end)
   end
 
   @doc """

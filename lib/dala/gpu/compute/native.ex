@@ -145,6 +145,9 @@ defmodule Dala.Gpu.Compute.Native do
         ) :: started()
   def submit(_op, _kernel, _inputs, _output, _params, _mode), do: missing()
 
+  @spec submit_failure(String.t(), String.t(), :async | {:notify, pid()}) :: started()
+  def submit_failure(_reason, _message, _mode), do: missing()
+
   @spec command_poll(id()) :: :pending | :completed | failure()
   def command_poll(_id), do: missing()
 
@@ -198,6 +201,9 @@ defmodule Dala.Gpu.Compute.Native do
 
   @spec model_load({:path | :binary, binary()}, reference()) :: result()
   def model_load(_source, _ref), do: missing()
+
+  @spec model_get_ready(reference(), [[non_neg_integer()]], reference()) :: result()
+  def model_get_ready(_model, _shapes, _ref), do: missing()
 
   @spec model_info(reference()) :: {:ok, map()} | failure()
   def model_info(_model), do: missing()

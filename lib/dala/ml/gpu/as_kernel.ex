@@ -12,11 +12,10 @@ defmodule Dala.ML.Gpu.AsKernel do
   @spec register(Model.t(), String.t(), boolean()) :: :ok | {:error, Error.t()}
   def register(%Model{ref: ref}, name, keep), do: Native.model_register(ref, name, keep)
 
-  @doc "Loads the model of that name unless it is there; what goes wrong shows when it is used."
-  @spec ensure(String.t()) :: :ok
+  @doc "Loads the model of that name unless it is there, or the name is another kernel's."
+  @spec ensure(String.t()) :: :ok | {:error, Error.t()}
   def ensure(name) when is_map_key(@names, name) do
-    unless Native.kernel_known(name), do: load(name)
-    :ok
+    if Native.kernel_known(name), do: :ok, else: load(name)
   end
 
   def ensure(_other_kernel), do: :ok

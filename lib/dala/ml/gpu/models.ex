@@ -59,6 +59,38 @@ defmodule Dala.ML.Gpu.Models do
   end
 
   @doc false
+  # A model's name, and its file or bytes as the native side takes them.
+  @spec locate(Dala.ML.Gpu.source(), Path.t() | nil) ::
+          {:ok, String.t(), {:path | :binary, binary()}} | {:error, Error.t()}
+  def locate({:binary, bytes}, _folder) when is_binary(bytes),
+    do: {:ok, "model", {:binary, bytes}}
+
+  def locate(path, _folder) when is_binary(path) do
+    file = if File.dir?(path), do: Path.join(path, "model.json"), else: path
+
+    if File.regular?(file) do
+      {:ok, title(file), {:path, Path.expand(file)}}
+    else
+      {:error, not_found(Path.expand(path))}
+    end
+  end
+
+  def locate(name, folder) do
+    with {:ok, path} <- find(name, folder), do: {:ok, "#{name}", {:path, path}}
+  end
+
+  # Most TF.js models are called model.json; what they are is the name of their folder.
+  defp title(path) do
+    case Path.basename(path) do
+      "model.json" ->
+        path |> Path.expand() |> Path.dirname() |> Path.basename()
+
+      file ->
+        Enum.reduce([".onnx", ".tflite", ".json"], file, &Path.basename(&2, &1))
+    end
+  end
+
+  @doc false
   @spec find(atom(), Path.t() | nil) :: {:ok, Path.t()} | {:error, Error.t()}
   def find(name, given) when name in @names do
     case Enum.find_value(folders(given), &find_in(name, &1)) do

@@ -1,0 +1,41 @@
+// A prediction whose layers are timed one by one.
+#include "runtime/profile.hpp"
+
+#include <string>
+#include <utility>
+
+#include "model/model.hpp"
+
+namespace dala::model {
+
+Model::Profiled Model::profile(const std::vector<BufferPtr>& inputs) {
+  const std::shared_ptr<Plan> plan = plan_for(shapes_of(inputs));
+  if (plan == nullptr) {
+    throw Error(Reason::unsupported,
+                "a model whose shapes depend on values runs step by step and has no profile");
+  }
+  Runtime& runtime = engine_.runtime();
+  Plan::Bound bound = plan->bind(runtime, inputs);
+  // A profile counts by the name of the launch; so each of these gets one of its own.
+  for (size_t i = 0; i < bound.stages.size(); ++i) {
+    auto renamed = std::make_shared<Launch>(*bound.stages[i].launch);
+    renamed->name = std::to_string(i);
+    bound.stages[i].launch = std::move(renamed);
+  }
+  const auto watcher = std::make_shared<Profile>();
+  runtime.wait(submit(bound, nullptr, nullptr, watcher));
+  const auto kernels = watcher->kernels();
+
+  Profiled result{std::move(bound.outputs), {}};
+  for (size_t i = 0; i < plan->stages().size(); ++i) {
+    const std::string& layer = plan->stages()[i].layer;
+    if (result.layers.empty() || result.layers.back().layer != layer) {
+      result.layers.push_back({layer, 0});
+    }
+    const auto found = kernels.find(std::to_string(i));
+    if (found != kernels.end()) result.layers.back().nanoseconds += found->second.device_ns;
+  }
+  return result;
+}
+
+}  // namespace dala::model
