@@ -1,4 +1,4 @@
-// Whole networks, one picture at a time, beside ONNX Runtime and OpenCV's dnn module.
+// Whole networks, one picture at a time, beside ONNX Runtime, torch-jit and OpenCV's dnn module.
 #include "bench/models.hpp"
 
 #include <cstdio>
@@ -8,7 +8,7 @@
 
 #include "bench/bench.hpp"
 #include "bench/model_opencv.hpp"
-#include "bench/onnx_runtime.hpp"
+#include "bench/peer_process.hpp"
 #include "bench/workload.hpp"
 #include "model/model.hpp"
 #include "model/networks/architectures.hpp"
@@ -18,6 +18,7 @@ namespace {
 
 constexpr double kOfOnnxRuntime = 0.77;  // 1.3 times its time
 constexpr double kOfOpenCv = 1.0;
+constexpr double kOfTorch = 1.0;
 
 std::filesystem::path folder() {
   const auto path = std::filesystem::read_symlink("/proc/self/exe").parent_path() / "models";
@@ -76,16 +77,24 @@ Trial prepare(Bench& bench, const BenchModel& model) {
     *outputs = loaded->predict_now(inputs);
   };
 
-  const std::shared_ptr<OnnxRuntime> runtime = OnnxRuntime::start();
-  Peer peer{"ONNX Runtime", kOfOnnxRuntime, {}};
-  if (runtime != nullptr) {
-    runtime->load(path, input_path, net.shape);
-    peer.timed = [runtime](int calls) { return runtime->time_of(calls); };
-    trial.difference = [&bench, runtime, outputs, path] {
-      return apart(bench, *outputs, runtime->outputs(path + ".output"));
+  std::vector<std::shared_ptr<PeerProcess>> processes;
+  trial.peers.push_back({"ONNX Runtime", kOfOnnxRuntime, {}});
+  processes.push_back(PeerProcess::onnx_runtime());
+  if (model.torch) {
+    trial.peers.push_back({"torch-jit", kOfTorch, {}});
+    processes.push_back(PeerProcess::torch_jit());
+  }
+  for (size_t i = 0; i < processes.size(); ++i) {
+    const std::shared_ptr<PeerProcess> process = processes[i];
+    if (process == nullptr) continue;
+    process->load(path, input_path, net.shape);
+    trial.peers[i].timed = [process](int calls) { return process->time_of(calls); };
+    trial.difference = [&bench, process, outputs, path, others = trial.difference] {
+      const double own = apart(bench, *outputs, process->outputs(path + ".output"));
+      return others ? std::max(own, others()) : own;
     };
   }
-  trial.peers = {peer, {"OpenCV", kOfOpenCv, opencv_model(net, model.name, data)}};
+  trial.peers.push_back({"OpenCV", kOfOpenCv, opencv_model(net, model.name, data)});
   return trial;
 }
 
@@ -93,8 +102,8 @@ Trial prepare(Bench& bench, const BenchModel& model) {
 
 const std::vector<BenchModel>& bench_models() {
   static const std::vector<BenchModel> kModels{
-      {"mobilenet_v2 224", [] { return test::mobilenet_v2({}); }, true},
-      {"deeplab_v3 513", [] { return test::deeplab_v3({}); }},
+      {"mobilenet_v2 224", [] { return test::mobilenet_v2({}); }, true, true},
+      {"deeplab_v3 513", [] { return test::deeplab_v3({}); }, false, true},
       {"yolo_v5s 640", [] { return test::yolo_v5({}); }},
       {"blazeface 128", [] { return test::blazeface({}); }, true},
       {"posenet 257", [] { return test::posenet({}); }},

@@ -12,6 +12,7 @@ struct BenchModel {
   std::string name;
   test::Net (*write)();
   bool quick = false;
+  bool torch = false;  // torch_jit.py has its operators
 };
 const std::vector<BenchModel>& bench_models();
 

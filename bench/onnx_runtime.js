@@ -1,4 +1,4 @@
-// ONNX Runtime as a process beside the bench; bench/onnx_runtime.cpp talks to it. A line in, a line
+// ONNX Runtime as a process beside the bench; bench/peer_process.cpp talks to it. A line in, a line
 // out:
 //
 //   load <model> <input> <dims> <threads>   the shape of every output, or an error

@@ -1,4 +1,4 @@
-#include "bench/onnx_runtime.hpp"
+#include "bench/peer_process.hpp"
 
 #include <fcntl.h>
 #include <sched.h>
@@ -54,9 +54,20 @@ void allow_all_cpus(int pid) {
 
 }  // namespace
 
-std::shared_ptr<OnnxRuntime> OnnxRuntime::start() {
+std::shared_ptr<PeerProcess> PeerProcess::onnx_runtime() {
   const std::string modules = (package_folder() / "node_modules").string();
   if (!std::filesystem::is_directory(modules + "/onnxruntime-node")) return nullptr;
+  return start("ONNX Runtime", "node", "onnx_runtime.js", "NODE_PATH=" + modules);
+}
+
+// The system's Python is the one that packages of the system are for.
+std::shared_ptr<PeerProcess> PeerProcess::torch_jit() {
+  return start("torch-jit", "/usr/bin/python3", "torch_jit.py", "PYTHONWARNINGS=ignore");
+}
+
+std::shared_ptr<PeerProcess> PeerProcess::start(const std::string& name, const std::string& program,
+                                                const std::string& script,
+                                                const std::string& variable) {
   int to[2];
   int from[2];
   if (pipe2(to, O_CLOEXEC) != 0 || pipe2(from, O_CLOEXEC) != 0) return nullptr;
@@ -65,16 +76,16 @@ std::shared_ptr<OnnxRuntime> OnnxRuntime::start() {
   posix_spawn_file_actions_adddup2(&actions, to[0], STDIN_FILENO);
   posix_spawn_file_actions_adddup2(&actions, from[1], STDOUT_FILENO);
 
-  const std::string path = "NODE_PATH=" + modules;
   std::vector<char*> environment;
   for (char** entry = environ; *entry != nullptr; ++entry) environment.push_back(*entry);
-  environment.push_back(const_cast<char*>(path.c_str()));
+  environment.push_back(const_cast<char*>(variable.c_str()));
   environment.push_back(nullptr);
-  std::string node = "node";
-  std::string script = DALA_BENCH_DIR "/onnx_runtime.js";
-  char* arguments[] = {node.data(), script.data(), nullptr};
+  std::string first = program;
+  std::string path = DALA_BENCH_DIR "/" + script;
+  char* arguments[] = {first.data(), path.data(), nullptr};
   int pid = 0;
-  const int failed = posix_spawnp(&pid, "node", &actions, nullptr, arguments, environment.data());
+  const int failed =
+      posix_spawnp(&pid, program.c_str(), &actions, nullptr, arguments, environment.data());
   posix_spawn_file_actions_destroy(&actions);
   close(to[0]);
   close(from[1]);
@@ -85,20 +96,21 @@ std::shared_ptr<OnnxRuntime> OnnxRuntime::start() {
   }
   // Writing to one that has ended is an error like any other.
   signal(SIGPIPE, SIG_IGN);
-  auto process = std::make_shared<OnnxRuntime>(pid, to[1], from[0]);
+  auto process = std::make_shared<PeerProcess>(name, pid, to[1], from[0]);
   return process->read_line() == "ready" ? process : nullptr;
 }
 
-OnnxRuntime::OnnxRuntime(int pid, int to, int from) : pid_(pid), to_(to), from_(from) {}
+PeerProcess::PeerProcess(std::string name, int pid, int to, int from)
+    : name_(std::move(name)), pid_(pid), to_(to), from_(from) {}
 
 // It ends by itself when there is nobody left to ask.
-OnnxRuntime::~OnnxRuntime() {
+PeerProcess::~PeerProcess() {
   close(to_);
   close(from_);
   waitpid(pid_, nullptr, 0);
 }
 
-void OnnxRuntime::load(const std::string& model, const std::string& input,
+void PeerProcess::load(const std::string& model, const std::string& input,
                        const std::vector<int64_t>& shape) {
   std::string dims;
   for (int64_t dim : shape) dims += (dims.empty() ? "" : "x") + std::to_string(dim);
@@ -106,7 +118,7 @@ void OnnxRuntime::load(const std::string& model, const std::string& input,
   allow_all_cpus(pid_);
   const std::vector<int> before = threads_of(pid_);
   ask("load\t" + model + "\t" + input + "\t" + dims + "\t" + threads);
-  // The calling thread works as well; node's other threads do not.
+  // The calling thread works as well; other threads that were there before do not.
   std::vector<int> workers{pid_};
   const std::vector<int> after = threads_of(pid_);
   std::set_difference(after.begin(), after.end(), before.begin(), before.end(),
@@ -114,9 +126,9 @@ void OnnxRuntime::load(const std::string& model, const std::string& input,
   spread_over_cpus(workers);
 }
 
-double OnnxRuntime::time_of(int calls) { return std::stod(ask("run\t" + std::to_string(calls))); }
+double PeerProcess::time_of(int calls) { return std::stod(ask("run\t" + std::to_string(calls))); }
 
-std::vector<float> OnnxRuntime::outputs(const std::string& scratch_file) {
+std::vector<float> PeerProcess::outputs(const std::string& scratch_file) {
   ask("save\t" + scratch_file);
   std::ifstream file(scratch_file, std::ios::binary | std::ios::ate);
   std::vector<float> elements(static_cast<size_t>(file.tellg()) / sizeof(float));
@@ -127,17 +139,17 @@ std::vector<float> OnnxRuntime::outputs(const std::string& scratch_file) {
   return elements;
 }
 
-std::string OnnxRuntime::ask(const std::string& line) {
+std::string PeerProcess::ask(const std::string& line) {
   const std::string text = line + "\n";
   if (write(to_, text.data(), text.size()) != static_cast<ssize_t>(text.size())) {
-    throw std::runtime_error("ONNX Runtime has ended");
+    throw std::runtime_error(name_ + " has ended");
   }
   const std::string answer = read_line();
-  if (answer.rfind("error ", 0) == 0) throw std::runtime_error("ONNX Runtime: " + answer.substr(6));
+  if (answer.rfind("error ", 0) == 0) throw std::runtime_error(name_ + ": " + answer.substr(6));
   return answer;
 }
 
-std::string OnnxRuntime::read_line() {
+std::string PeerProcess::read_line() {
   std::string line;
   for (char next = 0; read(from_, &next, 1) == 1 && next != '\n';) line += next;
   return line;
