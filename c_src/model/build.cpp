@@ -6,6 +6,7 @@
 
 #include "kernels/element.hpp"
 #include "kernels/nn/convolution.hpp"
+#include "kernels/nn/nn.hpp"
 #include "model/views.hpp"
 
 namespace dala::model {
@@ -238,6 +239,13 @@ Build::Spread Build::spread_of(const Tensor& output, int64_t count, double weigh
   return spread;
 }
 
+// Elements as wide as those that layers work on are moved by the program of the layers, where these
+// run as sequences.
+bool Build::in_sequences(const Family& family) const {
+  return family.kind == Family::Kind::move && family.bytes == size_of(DType::f32) &&
+         sequence_member(engine_.planner(), "move").has_value();
+}
+
 std::shared_ptr<Program> Build::program_of(const Family& family) {
   Planner& planner = engine_.planner();
   const auto with_layouts = [](const Defines& defines, std::vector<std::string> files) {
@@ -247,6 +255,7 @@ std::shared_ptr<Program> Build::program_of(const Family& family) {
   };
   switch (family.kind) {
     case Family::Kind::move:
+      if (in_sequences(family)) return nn_program(planner, DType::f32);
       return planner.program(text("model move ", family.bytes), [&] {
         return with_layouts({{"E", unsigned_name(family.bytes)}}, {"model/move.cl"});
       });
@@ -292,6 +301,7 @@ void Build::run_spread(const Family& family, const std::string& entry,
   }
   if (only_shapes()) return;
   KernelStep step{program_of(family), entry, {}, spread.range};
+  if (in_sequences(family)) step.member = sequence_member(engine_.planner(), entry);
   Launch launch;
   launch.name = entry;
   for (size_t i = 0; i < inputs.size(); ++i) {

@@ -97,6 +97,7 @@ class Build {
                   Tensor& output, const std::vector<dala::Value>& arguments, const Spread& spread,
                   double weight);
   std::shared_ptr<Program> program_of(const Family& family);
+  bool in_sequences(const Family& family) const;
   void add_stage(Launch launch, const std::vector<Tensor>& inputs, const Tensor& output);
   bool only_shapes() const { return mode_ == Mode::shapes; }
 

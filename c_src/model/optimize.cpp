@@ -236,9 +236,12 @@ bool take_residual(Graph& graph, Uses& uses, Node& sum) {
   return true;
 }
 
-// Zeros that a Pad puts around planes become padding of the convolution behind it.
+// Zeros that a Pad puts around planes become padding of the convolution behind it, or of the mean,
+// which then counts them.
 bool take_padding(const Graph& graph, const Uses& uses, Node& conv) {
-  if (!is(&conv, "Conv") || conv.inputs.size() < 2) return false;
+  const bool mean =
+      is(&conv, "AveragePool") && integer_of(conv, "ceil_mode", 0) == 0 && conv.inputs.size() == 1;
+  if (!mean && (!is(&conv, "Conv") || conv.inputs.size() < 2)) return false;
   Node* pad = uses.only_for_one(conv.inputs[0]);
   if (!is(pad, "Pad") || pad->inputs.empty() ||
       (pad->inputs.size() > 3 && pad->inputs[3] != kNone)) {
@@ -261,15 +264,20 @@ bool take_padding(const Graph& graph, const Uses& uses, Node& conv) {
     if (!given) return false;
     value = *given;
   }
-  const HostTensor* weights = constant(graph, conv.inputs[1]);
   const size_t rank = around.size() / 2;
-  if (value != 0 || rank < 3 || weights == nullptr || weights->shape.size() != rank ||
-      around.size() != 2 * rank) {
-    return false;
+  if (value != 0 || rank < 3 || around.size() != 2 * rank) return false;
+  if (!mean) {
+    const HostTensor* weights = constant(graph, conv.inputs[1]);
+    if (weights == nullptr || weights->shape.size() != rank) return false;
   }
   std::vector<int64_t> pads = integers_of(conv, "pads");
   if (pads.empty() || automatic == "VALID") pads.assign(2 * (rank - 2), 0);
   if (pads.size() != 2 * (rank - 2)) return false;
+  // Padding of its own that a mean does not count.
+  const bool counts = integer_of(conv, "count_include_pad", 0) != 0;
+  if (mean && !counts && std::any_of(pads.begin(), pads.end(), [](int64_t n) { return n != 0; })) {
+    return false;
+  }
   constexpr int64_t kLarge = 1 << 16;  // what a convolution takes
   for (size_t d = 0; d < rank; ++d) {
     for (const bool after : {false, true}) {
@@ -278,6 +286,7 @@ bool take_padding(const Graph& graph, const Uses& uses, Node& conv) {
       if (d >= 2) pads[(after ? rank - 2 : 0) + d - 2] += each;
     }
   }
+  if (mean) conv.attributes["count_include_pad"].integer = 1;
   conv.attributes["pads"].integers = pads;
   conv.attributes.erase("auto_pad");
   conv.inputs[0] = pad->inputs[0];

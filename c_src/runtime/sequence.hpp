@@ -3,7 +3,8 @@
 // take. Here the driver's threads stay in one kernel that goes from step to step: each takes the
 // next work-group that nobody has taken, and where there is none waits, awake, for those that
 // others have taken. Nobody waits for a work-group that no thread works on, so it does not matter
-// how many of the threads the driver gives us, or when.
+// how many of the threads the driver gives us, or when; and whoever has waited for long leaves, so
+// that little is lost where something else needs the processor.
 //
 // A program that has such a kernel, run_sequence, numbers the kernels which are members of it. It
 // finds their arguments in memory, with addresses for buffers, see kernels/nn/sequence_cpu.cl; so

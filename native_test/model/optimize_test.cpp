@@ -100,6 +100,27 @@ TEST_CASE("zeros around planes are padding of the convolution") {
   check_merged(channels, {2, 3, 6, 5}, "b", 2);
 }
 
+TEST_CASE("zeros around planes are padding that a mean counts") {
+  GraphSketch net;
+  net.integers = {{"pads", {0, 0, 1, 0, 0, 0, 2, 1}}};
+  net.node("Pad", {"x", "pads"}, {"a"});
+  const auto size = attribute("kernel_shape", Integers{3, 2});
+  net.node("AveragePool", {"a"}, {"b"}, {size});
+  check_merged(net, {2, 3, 6, 5}, "b", 1);
+  // More of it than a window.
+  GraphSketch wide = net;
+  wide.integers["pads"] = {0, 0, 4, 0, 0, 0, 5, 3};
+  check_merged(wide, {1, 3, 6, 5}, "b", 1);
+  GraphSketch counted = net;
+  counted.steps[1].attributes = {size, attribute("pads", Integers{1, 1, 0, 0}),
+                                 attribute("count_include_pad", int64_t{1})};
+  check_merged(counted, {2, 3, 6, 5}, "b", 1);
+  // Padding that does not count stays apart from what does.
+  GraphSketch apart = counted;
+  apart.steps[1].attributes.pop_back();
+  check_merged(apart, {2, 3, 6, 5}, "b", 2);
+}
+
 TEST_CASE("a row and an activation are part of a matrix product") {
   GraphSketch net;
   net.weights("w", {6, 10}).weights("row", {10}).number("zero", 0).number("six", 6);

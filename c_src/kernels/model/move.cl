@@ -3,11 +3,11 @@
 // Indices that point nowhere give zeros; every other place is inside by the layouts' making.
 
 // out[walk] = in[walk]: transposes, slices, repeats, and parts of a whole, all by strides.
-__kernel void move(__global const E *in, __global E *out, const Walk walk) {
-  const long end = LAST_OF(walk);
+static inline void move_elements(__global const E *in, __global E *out, const Walk walk,
+                                 const long first, const long end) {
   const long length = walk.dims[0];
   const long from_step = walk.strides[0][0], to_step = walk.strides[3][0];
-  for (long i = FIRST_OF(walk); i < end;) {
+  for (long i = first; i < end;) {
     const long column = i % length;
     const long run = min(length - column, end - i);
     const long from = row_offset(&walk, 0, i / length) + column * from_step;
@@ -19,6 +19,9 @@ __kernel void move(__global const E *in, __global E *out, const Walk walk) {
     }
     i += run;
   }
+}
+__kernel void move(__global const E *in, __global E *out, const Walk walk) {
+  move_elements(in, out, walk, FIRST_OF(walk), LAST_OF(walk));
 }
 
 // out = condition ? yes : no, all broadcast.

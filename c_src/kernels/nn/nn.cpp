@@ -116,16 +116,20 @@ void add_resizing(std::vector<Part>& parts, const Planner& planner, DType dtype)
 }
 
 // The kernels that run_sequence of sequence_cpu.cl can run.
-constexpr std::array kMembers{"conv2d_pointwise", "conv2d_windows", "conv2d_depthwise_nhwc",
-                              "conv2d_groups",    "conv2d_scale",   "max_pool2d_nhwc",
-                              "avg_pool2d_nhwc"};
+constexpr std::array kMembers{
+    "conv2d_pointwise", "conv2d_windows",  "conv2d_depthwise_nhwc", "conv2d_groups",
+    "conv2d_scale",     "max_pool2d_nhwc", "avg_pool2d_nhwc",       "move"};
 
 bool has_sequences(const Planner& planner) {
   return planner.cpu_class() && planner.device().sees_host_addresses();
 }
 
-void add_sequence(std::vector<Part>& parts, bool groups) {
-  Defines numbers{{"HAS_GROUPS", groups ? "1" : "0"}};
+void add_sequence(std::vector<Part>& parts, DType dtype, bool groups) {
+  const std::pair<std::string, std::string> element{"E", dtype == DType::f64 ? "ulong" : "uint"};
+  parts.push_back({"model/layouts.cl"});
+  parts.push_back({"model/walk.cl"});
+  parts.push_back({"model/move.cl", {element}});
+  Defines numbers{element, {"HAS_GROUPS", groups ? "1" : "0"}};
   for (size_t i = 0; i < kMembers.size(); ++i) {
     numbers.emplace_back(text("MEMBER_", kMembers[i]), std::to_string(i));
   }
@@ -162,7 +166,7 @@ std::shared_ptr<Program> nn_program(Planner& planner, DType dtype) {
     add_pooling(parts, planner, dtype);
     add_resizing(parts, planner, dtype);
     if (is_float(dtype) && has_sequences(planner)) {
-      add_sequence(parts, panel_shape(planner, dtype).lanes > 2);
+      add_sequence(parts, dtype, panel_shape(planner, dtype).lanes > 2);
     }
     return parts;
   });

@@ -1,10 +1,13 @@
 // Goes through the steps of a sequence, see runtime/sequence.hpp, whose kernels are those of the
-// convolutions and pools of pixels with their channels next to each other.
+// convolutions and pools of pixels with their channels next to each other, and the model's move.
+//
+//   E        an unsigned integer as wide as T
 //
 //   memory   `count` steps, and where their addresses say the arguments of each
 //   local    memory for the step that needs most
 //
-// A work-group is one item, one for each thread of the driver.
+// A work-group is one item, one for each thread of the driver. Any of them can go through all steps
+// alone.
 
 typedef struct {
   ulong arguments;
@@ -48,6 +51,15 @@ typedef struct {
   int count_padding;
 } PoolArguments;
 
+typedef struct {
+  __global const E *in;
+  __global E *out;
+  Walk walk;
+} MoveArguments;
+
+// How often somebody who waits looks, before leaving the rest to those who are at work: about a
+// fifth of a millisecond. They wait that long only where others need the processor.
+#define PATIENCE 4000
 #if defined(__x86_64__) || defined(__i386__)
 #define PAUSE __builtin_ia32_pause()
 #else
@@ -101,6 +113,13 @@ static inline void run_group(const uint member, const ulong arguments, const Gro
                             a->count_padding, group);
       break;
     }
+    case MEMBER_move: {
+      __global const MoveArguments *a = (__global const MoveArguments *)arguments;
+      const Walk walk = a->walk;
+      const long first = group.x * walk.chunk;
+      move_elements(a->in, a->out, walk, first, min(first + walk.chunk, walk.count));
+      break;
+    }
   }
 }
 
@@ -122,6 +141,9 @@ void run_sequence(__global uchar *memory, const uint count, __local T *local_mem
       ++finished;
     }
     if (finished > 0) __atomic_fetch_add(&step->done, finished, __ATOMIC_RELEASE);
-    while (__atomic_load_n(&step->done, __ATOMIC_ACQUIRE) < total) PAUSE;
+    for (uint waited = 0; __atomic_load_n(&step->done, __ATOMIC_ACQUIRE) < total; ++waited) {
+      if (waited == PATIENCE) return;
+      PAUSE;
+    }
   }
 }
