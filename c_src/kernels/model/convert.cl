@@ -20,7 +20,8 @@
 #define U64 13
 #define BF16 16
 
-static inline float as_half(float x) {
+// The names as_half and convert_half are OpenCL's own on devices that compute with halves.
+static inline float half_near(float x) {
   const float size = fabs(x);
   if (!(size < 65520.0f)) return size != size ? x : (x > 0.0f ? INFINITY : -INFINITY);
   if (size < 0x1p-14f) return rint(x * 0x1p24f) * 0x1p-24f;
@@ -28,7 +29,7 @@ static inline float as_half(float x) {
   return as_float((bits + 0xfff + ((bits >> 13) & 1)) & ~0x1fffu);
 }
 
-static inline float as_brain_float(float x) {
+static inline float brain_float_near(float x) {
   if (x != x) return x;
   const uint bits = as_uint(x);
   return as_float((bits + 0x7fff + ((bits >> 16) & 1)) & ~0xffffu);
@@ -61,8 +62,8 @@ static inline void store(__global uchar *out, long i, int to, bool real, REAL x,
                          long n) {
   switch (to) {
     case F32: ((__global float *)out)[i] = narrow; return;
-    case F16: ((__global float *)out)[i] = as_half(narrow); return;
-    case BF16: ((__global float *)out)[i] = as_brain_float(narrow); return;
+    case F16: ((__global float *)out)[i] = half_near(narrow); return;
+    case BF16: ((__global float *)out)[i] = brain_float_near(narrow); return;
 #if HAS_DOUBLE
     case F64: ((__global double *)out)[i] = x; return;
 #endif
