@@ -6,6 +6,8 @@
 #include <cstdlib>
 #include <iostream>
 
+#include "support/engine_fixture.hpp"
+
 int main(int argc, char** argv) {
   for (const char* name :
        {"DALA_GPU_DEVICE", "DALA_GPU_DEVICE_CLASS", "DALA_GPU_ZERO_COPY", "DALA_TEST_QUICK"}) {
@@ -15,5 +17,7 @@ int main(int argc, char** argv) {
 
   doctest::Context context;
   context.applyCommandLine(argc, argv);
-  return context.run();
+  const int status = context.run();
+  dala::test::engine_of_process().reset();
+  return status;
 }

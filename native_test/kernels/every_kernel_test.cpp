@@ -70,20 +70,23 @@ TEST_CASE("every built-in kernel has a reference") {
   }
 }
 
+// A subcase each, so that one of them can be run: --subcase=conv2d.
 TEST_CASE("every kernel gives what its reference gives") {
   for (const auto& descriptor : engine().registry().list()) {
     const auto found = subjects().find(descriptor->name);
     if (found == subjects().end()) continue;
-    uint64_t seed = 1;
-    for (DType dtype : descriptor->dtypes) {
-      const std::vector<Case> cases = found->second.cases(dtype);
-      CHECK_MESSAGE(!cases.empty(), descriptor->name, " is not tested on ", to_string(dtype));
-      for (const Case& example : cases) {
-        if (!usable(example)) continue;
-        const std::string problem =
-            failure([&] { run_case(descriptor->name, found->second, example, seed++); });
-        CHECK_MESSAGE(problem == "no error", describe(descriptor->name, example), ": ", problem);
-        if (problem != "no error") break;
+    SUBCASE(descriptor->name.c_str()) {
+      uint64_t seed = 1;
+      for (DType dtype : descriptor->dtypes) {
+        const std::vector<Case> cases = found->second.cases(dtype);
+        CHECK_MESSAGE(!cases.empty(), descriptor->name, " is not tested on ", to_string(dtype));
+        for (const Case& example : cases) {
+          if (!usable(example)) continue;
+          const std::string problem =
+              failure([&] { run_case(descriptor->name, found->second, example, seed++); });
+          CHECK_MESSAGE(problem == "no error", describe(descriptor->name, example), ": ", problem);
+          if (problem != "no error") break;
+        }
       }
     }
   }

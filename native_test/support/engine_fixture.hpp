@@ -5,6 +5,7 @@
 #include <cstring>
 #include <functional>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <stdexcept>
 #include <string>
@@ -16,10 +17,18 @@
 
 namespace dala::test {
 
-// Built at first use, with the settings of the environment.
-inline Engine& engine() {
-  static Engine instance(with_environment(Config{}));
+// Built at first use, with the settings of the environment. `main` ends it: when statics end, what
+// drivers keep for each thread is gone already, and Oclgrind still writes to it.
+inline std::unique_ptr<Engine>& engine_of_process() {
+  static std::unique_ptr<Engine> instance;
   return instance;
+}
+
+inline Engine& engine() {
+  static std::once_flag once;
+  std::call_once(
+      once, [] { engine_of_process() = std::make_unique<Engine>(with_environment(Config{})); });
+  return *engine_of_process();
 }
 
 // Small sizes only: for interpreters such as Oclgrind.
