@@ -17,34 +17,16 @@ const std::string kName = "conv_transpose2d";
                    to_string(call.inputs[index].shape), ", expected ", expected));
 }
 
-// An extent of the output. Padding takes away what it adds to a convolution's input.
-int64_t grown(int64_t extent, int64_t size, int64_t stride, int64_t dilation, int64_t pads,
-              int64_t extra) {
-  return (extent - 1) * stride + (size - 1) * dilation + 1 - pads + extra;
-}
-
+// Padding takes away from the output what it adds to a convolution's input.
 Window window_of_call(const Call& call) {
-  const Planes planes = planes_of(call.inputs[0].shape, is_nhwc(call));
   const Shape& weights = call.inputs[1].shape;
-  const auto stride = pair_of(call, "stride");
-  const auto dilation = pair_of(call, "dilation");
   const auto extra = pair_of(call, "output_padding");
   const auto pads = pads_of(call);
-  Window window;
-  window.height = planes.height;
-  window.width = planes.width;
-  window.size_y = weights[2];
-  window.size_x = weights[3];
-  window.stride_y = stride[0];
-  window.stride_x = stride[1];
-  window.pad_y = pads[0];
-  window.pad_x = pads[1];
-  window.dilation_y = dilation[0];
-  window.dilation_x = dilation[1];
-  window.out_height =
-      grown(planes.height, weights[2], stride[0], dilation[0], pads[0] + pads[2], extra[0]);
-  window.out_width =
-      grown(planes.width, weights[3], stride[1], dilation[1], pads[1] + pads[3], extra[1]);
+  Window window = window_over(call, {weights[2], weights[3]});
+  const int64_t height = (window.height - 1) * window.stride_y + window.span_y();
+  const int64_t width = (window.width - 1) * window.stride_x + window.span_x();
+  window.out_height = height - pads[0] - pads[2] + extra[0];
+  window.out_width = width - pads[1] - pads[3] + extra[1];
   return window;
 }
 

@@ -90,7 +90,7 @@ void need_planes(const std::string& kernel, const Call& call) {
   }
 }
 
-Window window_of(const std::string& kernel, const Call& call, const std::array<int64_t, 2>& size) {
+Window window_over(const Call& call, const std::array<int64_t, 2>& size) {
   const Planes planes = planes_of(call.inputs[0].shape, is_nhwc(call));
   const std::array<int64_t, 4> pads = pads_of(call);
   const auto stride = call.has("stride") ? pair_of(call, "stride") : size;
@@ -108,6 +108,12 @@ Window window_of(const std::string& kernel, const Call& call, const std::array<i
     window.dilation_y = dilation[0];
     window.dilation_x = dilation[1];
   }
+  return window;
+}
+
+Window window_of(const std::string& kernel, const Call& call, const std::array<int64_t, 2>& size) {
+  Window window = window_over(call, size);
+  const std::array<int64_t, 4> pads = pads_of(call);
   const int64_t height = window.height + pads[0] + pads[2];
   const int64_t width = window.width + pads[1] + pads[3];
   if (window.span_y() > height || window.span_x() > width) {

@@ -61,8 +61,12 @@ Shape shape_of(const Planes& planes, bool nhwc);
 void need_planes(const std::string& kernel, const Call& call);
 
 // The windows of that size over the planes of input 0, by the parameters `layout`, `pad`, `stride`,
-// if it is there, else the windows' size, and `dilation`, if it is there. Throws `shape_mismatch`
-// when the padded planes are smaller than a window.
+// if it is there, else the windows' size, and `dilation`, if it is there. How many there are is not
+// said yet.
+Window window_over(const Call& call, const std::array<int64_t, 2>& size);
+
+// The same, as many as fit. Throws `shape_mismatch` when the padded planes are smaller than a
+// window.
 Window window_of(const std::string& kernel, const Call& call, const std::array<int64_t, 2>& size);
 
 }  // namespace dala
