@@ -2,6 +2,7 @@
 // weights as panels, and how the work is cut.
 #include <algorithm>
 #include <cmath>
+#include <optional>
 
 #include "kernels/element.hpp"
 #include "kernels/nn/activation.hpp"
@@ -32,8 +33,26 @@ struct Rows {
   int64_t seven = 0;
 };
 
+// The same layout as the struct of that name in conv2d_patch_cpu.cl.
+struct Patch {
+  Panels panels;
+  int64_t strips = 0;
+  int64_t strip_rows = 0;
+  int64_t lined = 0;
+  int64_t parts_y = 1;
+  int64_t parts_x = 1;
+
+  // What one row of windows sees.
+  static int64_t line_pixels(const Window& window) {
+    return (window.out_width - 1) * window.stride_x + window.size_x;
+  }
+};
+
 // What these rows see stays in the cache next to the core, and is used up to three times.
 constexpr int64_t kBlockRows = 4;
+
+// What a core keeps of weights beside the pixels that it works on.
+constexpr int64_t kKeptWeights = 512 * 1024;
 
 // Weights that are not packed are packed so much at a time.
 constexpr int64_t kMostScratch = 8 * 1024 * 1024;
@@ -110,6 +129,59 @@ void cut_evenly(const Planner& planner, const PanelShape& shape, Panels& panels,
   panels.strip_pixels = ceil_div(ceil_div(pixels, pixel_strips), rows) * rows;
 }
 
+// Whether what windows see is copied once instead of several times when it is copied as lines.
+bool overlaps(const Window& window) {
+  return (window.size_y > window.stride_y || window.size_x > window.stride_x) &&
+         window.span_y() == window.size_y && window.span_x() == window.size_x;
+}
+
+// Of the channels of a strip of panels; nothing where not even one row of outputs has room.
+std::optional<Patch> patch_of(const Convolution& conv, const Panels& panels, int64_t lanes,
+                              int64_t room, size_t bytes) {
+  const Window& window = conv.window;
+  if (!overlaps(window)) return std::nullopt;
+  // Wherever a strip begins.
+  const int64_t groups_seen =
+      std::min(conv.groups, (panels.strip_panels + panels.per_group - 2) / panels.per_group + 1);
+  Patch patch;
+  patch.panels = panels;
+  patch.lined = groups_seen * conv.in_channels;
+  const int64_t lines = room / (Patch::line_pixels(window) * patch.lined);
+  if (lines < window.size_y) return std::nullopt;
+  const int64_t most_rows = (lines - window.size_y) / window.stride_y + 1;
+  const int64_t wanted = std::max<int64_t>(1, panels.strip_pixels / window.out_width);
+  patch.strips = ceil_div(window.out_height, std::min({wanted, most_rows, window.out_height}));
+  patch.strip_rows = ceil_div(window.out_height, patch.strips);
+  // A part's weights are used for all pixels of the strip before the next, so they had better stay
+  // in the cache next to the core.
+  const int64_t panel_bytes =
+      conv.products() * panels.vectors * lanes * static_cast<int64_t>(bytes);
+  if (panel_bytes > kKeptWeights) patch.parts_y = window.size_y;
+  if (panel_bytes / window.size_y > kKeptWeights && conv.groups == 1) patch.parts_x = window.size_x;
+  return patch;
+}
+
+KernelStep patch_step(Planner& planner, const Call& call, const Convolution& conv, Operand weights,
+                      const Patch& patch) {
+  const DType dtype = call.output.dtype;
+  const Window& window = conv.window;
+  const Panels& panels = patch.panels;
+  const int64_t lines = (patch.strip_rows - 1) * window.stride_y + window.size_y;
+  const int64_t elements = lines * Patch::line_pixels(window) * patch.lined;
+  LocalMemory memory;
+  memory.bytes = static_cast<size_t>(elements + panel_shape(planner, dtype).lanes) * size_of(dtype);
+  Range range;
+  range.dimensions = 2;
+  range.global = {static_cast<size_t>(conv.slices / conv.groups * patch.strips),
+                  static_cast<size_t>(ceil_div(panels.count(), panels.strip_panels)), 1};
+  const std::string entry = "conv2d_patch";
+  KernelStep step{nn_program(planner, dtype), entry,
+                  arguments_of(call, conv, weights, value(patch)), range,
+                  sequence_member(planner, entry)};
+  step.arguments.emplace_back(memory);
+  return step;
+}
+
 KernelStep panel_step(Planner& planner, const Call& call, const Convolution& conv, Panels panels,
                       Operand weights) {
   const DType dtype = call.output.dtype;
@@ -120,6 +192,8 @@ KernelStep panel_step(Planner& planner, const Call& call, const Convolution& con
   LocalMemory windows;
   if (conv.pointwise == 0) {
     const int64_t room = local_elements(planner, kLargePacked, size_of(dtype)) - shape.lanes;
+    const auto patch = patch_of(conv, panels, shape.lanes, room, size_of(dtype));
+    if (patch) return patch_step(planner, call, conv, weights, *patch);
     const int64_t most = std::clamp<int64_t>(room / rows, 1, 576);
     panels.block = ceil_div(conv.products(), ceil_div(conv.products(), most));
     const int64_t fitting = std::max<int64_t>(1, room / panels.block / rows * rows);

@@ -12,32 +12,37 @@
 // Per group of channels this is a matrix product: the pixels that a window sees times weights. A
 // work-group is one item and owns a strip of output pixels over a strip of panels, which it works on
 // tile by tile. conv2d_pointwise, for windows of one pixel, reads pixels where they are;
-// conv2d_windows copies what a window sees, zeros for padding, next to each other first.
+// conv2d_windows copies what a window sees, zeros for padding, next to each other first. For windows
+// that overlap there is also conv2d_patch_cpu.cl.
 //
 // Edge rules: see panel_tile_cpu.cl. Preconditions: no extent is 0; out overlaps no input; range is
 // {ceil(batch * out_height * out_width / strip_pixels), ceil((end - first) / strip_panels)}.
 
 // Tiles of one panel over `count` pixels: of ROWS while there are so many, then one that is half as
-// high if that is enough. TILE and HALF are the functions.
+// high if that is enough. TILE and HALF are the functions. Each tile fetches a piece of the weights
+// that follow, until all of them are there.
 #define TILES(TILE, HALF, ROWS)                                                \
   for (long i = 0; i < count; i += ROWS) {                                     \
     const int height = (int)min((long)ROWS, count - i);                        \
+    const long piece = i / ROWS * depth * (LANES / 2), size = (long)depth * vectors * LANES; \
+    __global const T *ahead = b + (piece < size ? size + piece : 0);           \
     if (height * 2 > ROWS) {                                                   \
-      TILE(a + i * pitch, pitch, depth, b, out + i * n, n, height, width, bias, \
+      TILE(a, seen, (int)i, b, ahead, out + i * n, n, height, width, bias,     \
            residual + i * n, pass, low, high);                                 \
     } else {                                                                   \
-      HALF(a + i * pitch, pitch, depth, b, out + i * n, n, height, width, bias, \
+      HALF(a, seen, (int)i, b, ahead, out + i * n, n, height, width, bias,     \
            residual + i * n, pass, low, high);                                 \
     }                                                                          \
     if (curve != CURVE_NONE) bend(out + i * n, n, height, width, curve, slope); \
   }
 
 #define PANEL_TILES(NAME, SPACE, PREFIX)                                       \
-  static inline void NAME(SPACE const T *a, const long pitch, const int depth, \
-                          __global const T *b, const int vectors, __global T *out, const long n, \
+  static inline void NAME(SPACE const T *a, const Seen seen, __global const T *b, \
+                          const int vectors, __global T *out, const long n,    \
                           const long count, const int width, __global const T *bias, \
                           __global const T *residual, const Pass pass, const T low, const T high, \
                           const long curve, const T slope) {                   \
+    const int depth = seen.run * seen.runs_y * seen.runs_x;                    \
     if (vectors == 1) {                                                        \
       TILES(PREFIX##_1, PREFIX##_half_1, ROWS_OF_1)                            \
     } else if (vectors == 2) {                                                 \
@@ -57,7 +62,7 @@
 #endif
 
 PANEL_TILES(pointwise_tiles, __global, pixels)
-PANEL_TILES(window_tiles, __local, windows)
+PANEL_TILES(copied_tiles, __local, copied)
 
 static inline void pointwise_group(__global const T *restrict in, __global const T *restrict packed,
                       __global const T *restrict bias, __global const T *restrict residual,
@@ -71,12 +76,13 @@ static inline void pointwise_group(__global const T *restrict in, __global const
   const long panel_end = min(panel0 + panels.strip_panels, panels.end);
   const long pitch = conv.groups * conv.in_channels, n = conv.groups * conv.out_channels;
   const Pass pass = {conv.has_bias != 0, conv.has_residual != 0, false};
+  const Seen seen = {pitch, (int)conv.in_channels, 0, 0, 1, 0, 1, 0};
   for (long index = panel0; index < panel_end; ++index) {
     const Panel panel = panel_at(conv, panels, index);
     const long to = pixel0 * n + panel.channel0;
-    pointwise_tiles(in + pixel0 * pitch + panel.group * conv.in_channels, pitch,
-                    (int)conv.in_channels, packed + panel.start, panel.vectors, out + to, n, count,
-                    panel.channels, bias + (pass.has_bias ? panel.channel0 : 0),
+    pointwise_tiles(in + pixel0 * pitch + panel.group * conv.in_channels, seen,
+                    packed + panel.start, panel.vectors, out + to, n, count, panel.channels,
+                    bias + (pass.has_bias ? panel.channel0 : 0),
                     residual + (pass.has_residual ? to : 0), pass, low, high, conv.curve, slope);
   }
 }
@@ -182,13 +188,14 @@ static inline void windows_group(__global const T *restrict in, __global const T
       const int depth = (int)min(panels.block, k - k0);
       const bool first = k0 == 0, last = k0 + depth == k;
       const Pass pass = {first && conv.has_bias != 0, last && conv.has_residual != 0, !first};
+      const Seen seen = {depth, depth, INT_MAX, 0, 1, 0, 1, 0};
       copy_windows(in, conv, channel_group, pixel0, count, k0, depth, windows);
       for (long i = index; i < group_end; ++i) {
         const Panel panel = panel_at(conv, panels, i);
         const long to = pixel0 * n + panel.channel0;
-        window_tiles(windows, depth, depth,
-                     packed + panel.start + k0 * panel.vectors * LANES, panel.vectors, out + to, n,
-                     count, panel.channels, bias + (pass.has_bias ? panel.channel0 : 0),
+        copied_tiles(windows, seen, packed + panel.start + k0 * panel.vectors * LANES,
+                     panel.vectors, out + to, n, count, panel.channels,
+                     bias + (pass.has_bias ? panel.channel0 : 0),
                      residual + (pass.has_residual ? to : 0), pass, last ? low : -(T)INFINITY,
                      last ? high : (T)INFINITY, last ? conv.curve : CURVE_NONE, slope);
       }

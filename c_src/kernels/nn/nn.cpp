@@ -19,7 +19,7 @@ bool has_wide_vectors(const Planner& planner) {
 
 // Tiles over panels of each width, and of half the height.
 void add_panel_tiles(std::vector<Part>& parts, const PanelShape& shape, const std::string& prefix,
-                     const std::string& space) {
+                     const std::string& space, bool in_lines) {
   for (int64_t vectors = 1; vectors <= shape.most_vectors; ++vectors) {
     const std::string suffix = text("_", vectors);
     const int64_t rows = shape.rows[static_cast<size_t>(vectors)];
@@ -27,6 +27,7 @@ void add_panel_tiles(std::vector<Part>& parts, const PanelShape& shape, const st
       parts.push_back({"nn/panel_tile_cpu.cl",
                        {{"NAME", prefix + (half ? "_half" : "") + suffix},
                         {"SPACE", space},
+                        {"IN_LINES", in_lines ? "1" : "0"},
                         {"ROWS", std::to_string(half ? rows / 2 : rows)},
                         {"VECS", std::to_string(vectors)}}});
     }
@@ -35,14 +36,18 @@ void add_panel_tiles(std::vector<Part>& parts, const PanelShape& shape, const st
 
 void add_nhwc_convolution(std::vector<Part>& parts, const Planner& planner, DType dtype) {
   const PanelShape shape = panel_shape(planner, dtype);
-  Defines rows{{"MOST_VECTORS", std::to_string(shape.most_vectors)}};
+  // The simulator Oclgrind cannot.
+  const bool fetches = !planner.device().runs_only_when_awaited();
+  Defines rows{{"MOST_VECTORS", std::to_string(shape.most_vectors)},
+               {"FETCHES", fetches ? "1" : "0"}};
   for (size_t v = 1; v < shape.rows.size(); ++v) {
     rows.emplace_back(text("ROWS_OF_", v), std::to_string(shape.rows[v]));
   }
   parts.push_back({"nn/panels_cpu.cl", {}, lines(rows)});
-  add_panel_tiles(parts, shape, "pixels", "__global");
-  add_panel_tiles(parts, shape, "windows", "__local");
+  add_panel_tiles(parts, shape, "pixels", "__global", false);
+  add_panel_tiles(parts, shape, "copied", "__local", true);
   parts.push_back({"nn/conv2d_nhwc_cpu.cl"});
+  parts.push_back({"nn/conv2d_patch_cpu.cl"});
   parts.push_back({"nn/conv2d_pack_cpu.cl"});
   for (const char* stride : {"1", "2"}) {
     parts.push_back({"nn/depthwise_nhwc_row_cpu.cl",
@@ -116,9 +121,9 @@ void add_resizing(std::vector<Part>& parts, const Planner& planner, DType dtype)
 }
 
 // The kernels that run_sequence of sequence_cpu.cl can run.
-constexpr std::array kMembers{
-    "conv2d_pointwise", "conv2d_windows",  "conv2d_depthwise_nhwc", "conv2d_groups",
-    "conv2d_scale",     "max_pool2d_nhwc", "avg_pool2d_nhwc",       "move"};
+constexpr std::array kMembers{"conv2d_pointwise",      "conv2d_windows",  "conv2d_patch",
+                              "conv2d_depthwise_nhwc", "conv2d_groups",   "conv2d_scale",
+                              "max_pool2d_nhwc",       "avg_pool2d_nhwc", "move"};
 
 bool has_sequences(const Planner& planner) {
   return planner.cpu_class() && planner.device().sees_host_addresses();

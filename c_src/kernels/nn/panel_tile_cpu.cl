@@ -1,8 +1,10 @@
 // One tile of a convolution of pixels whose channels are next to each other, as a function NAME:
 // out[0..height)[0..width) = activation(bias + a * b + residual), or a * b added to what out holds.
 //
-//   a         pixels in SPACE, `pitch` elements apart, of which `depth` are used
-//   b         weights, a panel: `depth` rows of VECS * LANES elements
+//   a         what output pixels see, in SPACE; see Seen in panels_cpu.cl
+//   first     the first output pixel of the tile, of those that a is for
+//   b         weights, a panel: a row of VECS * LANES elements per product of a sum
+//   ahead     what the caller needs soon: two vectors per four products
 //   out       pixels n elements apart; residual alike
 //   low, high bounds of the activation
 //
@@ -10,13 +12,20 @@
 // multiplies ROWS broadcast elements of pixels with VECS vectors of weights. Edge rule: pixels past
 // the end repeat the last one and are not stored, nor are channels past the end.
 
-static inline void NAME(SPACE const T *a, const long pitch, const int depth, __global const T *b,
-                        __global T *out, const long n, const int height, const int width,
-                        __global const T *bias, __global const T *residual, const Pass pass,
-                        const T low, const T high) {
+static inline void NAME(SPACE const T *a, const Seen seen, const int first, __global const T *b,
+                        __global const T *ahead, __global T *out, const long n,
+                        const int height, const int width, __global const T *bias,
+                        __global const T *residual, const Pass pass, const T low, const T high) {
 #define FOR_ROWS(DO) PASTE(DOWN_, ROWS)(DO)
 #define FOR_VECS(DO, r) PASTE(ACROSS_, VECS)(DO, r)
-#define ROW_POINTER(r) SPACE const T *a##r = a + min(r, height - 1) * pitch;
+#if IN_LINES
+#define ROW_POINTER(r)                                                         \
+  const int pixel##r = first + min(r, height - 1), line##r = pixel##r / seen.line; \
+  SPACE const T *a##r =                                                        \
+      a + (line##r * seen.line_pitch + (pixel##r - line##r * seen.line) * seen.pitch);
+#else
+#define ROW_POINTER(r) SPACE const T *a##r = a + (first + min(r, height - 1)) * seen.pitch;
+#endif
 #define START(v)                                                               \
   const VECTOR start##v =                                                      \
       pass.has_bias ? load_first(bias + v * LANES, width - v * LANES) : (VECTOR)(0);
@@ -34,7 +43,7 @@ static inline void NAME(SPACE const T *a, const long pitch, const int depth, __g
 #define PRODUCT(r, v) sum##r##_##v = fma(factor, weights##v, sum##r##_##v);
 #define ROW_STEP(r)                                                            \
   {                                                                            \
-    const VECTOR factor = (VECTOR)(a##r[p]);                                   \
+    const VECTOR factor = (VECTOR)(run##r[p]);                                 \
     FOR_VECS(PRODUCT, r)                                                       \
   }
 #define STEP                                                                   \
@@ -44,11 +53,29 @@ static inline void NAME(SPACE const T *a, const long pitch, const int depth, __g
     b += VECS * LANES;                                                         \
     ++p;                                                                       \
   }
-  int p = 0;
-  while (p + 4 <= depth) {
-    STEP STEP STEP STEP
+#if IN_LINES
+  for (int y = 0; y < seen.runs_y; ++y) {
+    for (int x = 0; x < seen.runs_x; ++x) {
+      const int from = y * seen.apart_y + x * seen.apart_x;
+#define RUN(r) SPACE const T *run##r = a##r + from;
+#else
+  {
+    {
+#define RUN(r) SPACE const T *run##r = a##r;
+#endif
+      FOR_ROWS(RUN)
+#undef RUN
+      const int end = seen.run;
+      int p = 0;
+      while (p + 4 <= end) {
+        STEP STEP STEP STEP
+        PREFETCH(ahead);
+        PREFETCH(ahead + LANES);
+        ahead += 2 * LANES;
+      }
+      while (p < end) STEP
+    }
   }
-  while (p < depth) STEP
 #undef STEP
 #undef ROW_STEP
 #undef PRODUCT

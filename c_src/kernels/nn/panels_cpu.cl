@@ -19,6 +19,16 @@ typedef struct {
   bool adds;  // to what the output holds
 } Pass;
 
+// What output pixels see: for each, runs of elements that belong to products next to each other, from
+// a place on that is `pitch` elements after that of the pixel before, or on the next line.
+typedef struct {
+  long pitch;
+  int run;               // elements
+  // Where pixels are in lines, and have several runs; otherwise anything.
+  int line, line_pitch;  // pixels, and elements from one line to the next
+  int runs_y, apart_y, runs_x, apart_x;
+} Seen;
+
 // Where a panel is, and which channels of the output are its.
 typedef struct {
   long start;     // in memory, in elements
@@ -43,6 +53,13 @@ static inline Panel panel_at(const Convolution conv, const Panels panels, const 
   panel.channel0 = panel.group * conv.out_channels + own * LANES;
   return panel;
 }
+
+// Into the cache next to the core, from the one that cores share.
+#if FETCHES && defined(__clang__)
+#define PREFETCH(pointer) __builtin_prefetch(pointer, 0, 2)
+#else
+#define PREFETCH(pointer)
+#endif
 
 #define DOWN_1(DO) DO(0)
 #define DOWN_2(DO) DOWN_1(DO) DO(1)

@@ -31,6 +31,14 @@ typedef struct {
   __global const T *in, *packed, *bias, *residual;
   __global T *out;
   Convolution conv;
+  Patch patch;
+  T low, high, slope;
+} PatchArguments;
+
+typedef struct {
+  __global const T *in, *packed, *bias, *residual;
+  __global T *out;
+  Convolution conv;
   Rows rows;
   T low, high, slope;
 } RowsArguments;
@@ -79,6 +87,12 @@ static inline void run_group(const uint member, const ulong arguments, const Gro
       __global const PanelArguments *a = (__global const PanelArguments *)arguments;
       windows_group(a->in, a->packed, a->bias, a->residual, a->out, a->conv, a->panels, a->low,
                     a->high, a->slope, local_memory, group);
+      break;
+    }
+    case MEMBER_conv2d_patch: {
+      __global const PatchArguments *a = (__global const PatchArguments *)arguments;
+      patch_group(a->in, a->packed, a->bias, a->residual, a->out, a->conv, a->patch, a->low,
+                  a->high, a->slope, local_memory, group);
       break;
     }
     case MEMBER_conv2d_depthwise_nhwc: {

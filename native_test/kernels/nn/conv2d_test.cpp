@@ -174,6 +174,9 @@ std::vector<Case> pixel_convolutions() {
       dense({1, 5, 4, 4}, {66, 5, 3, 3}, {{"pad", one}}),
       dense({1, 6, 5, 4}, {38, 3, 3, 3}, {{"groups", two}, {"pad", one}, {"stride", two}}),
       dense({1, 20, 4, 3}, {17, 20, 1, 1}, {{"stride", two}}),
+      // Several panels per group, and groups per strip.
+      dense({1, 8, 5, 5}, {140, 4, 3, 3}, {{"groups", two}, {"pad", one}}),
+      dense({1, 48, 4, 5}, {48, 16, 3, 3}, {{"groups", int64_t{3}}, {"pad", one}}),
       // Several groups per vector.
       dense({1, 32, 5, 9}, {32, 4, 3, 3}, {{"groups", int64_t{8}}, {"pad", one}}),
       dense({2, 24, 6, 4}, {24, 8, 3, 3},
@@ -195,6 +198,9 @@ std::vector<Case> pixel_convolutions() {
               {{"stride", two}, {"pad", std::vector<double>{0, 0, 1, 1}}}),
         dense({1, 70, 15, 17}, {66, 70, 3, 3}, {{"pad", one}}),
         dense({1, 130, 9, 9}, {40, 130, 5, 3}, {{"pad", two}, {"activation", std::string("silu")}}),
+        // Lines that do not fit, and weights that are used part by part.
+        dense({1, 64, 3, 400}, {5, 64, 3, 3}, {{"pad", one}}),
+        dense({1, 700, 3, 4}, {64, 700, 3, 3}, {{"pad", one}}),
         // More weights than are packed at a time.
         dense({1, 300, 3, 3}, {900, 300, 3, 3}, {{"pad", one}})}) {
     cases.push_back(large);
