@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <numeric>
 #include <vector>
 
 namespace dala::model {
@@ -21,6 +22,8 @@ struct Arena {
   };
   std::vector<Spot> spots;     // of each lodger
   std::vector<size_t> pieces;  // bytes of each
+
+  size_t bytes() const { return std::accumulate(pieces.begin(), pieces.end(), size_t{0}); }
 };
 
 // Offsets are multiples of `alignment`. There is one piece of memory if it may be that large; one

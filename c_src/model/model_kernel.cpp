@@ -83,7 +83,7 @@ std::optional<std::vector<Stage>> Model::stages(const std::vector<BufferPtr>& in
     StoragePtr storage = runtime.memory().allocate(tensor.bytes());
     outputs.push_back(std::make_shared<Buffer>(tensor.storage(), std::move(storage)));
   }
-  std::vector<Stage> stages = plan->bind(inputs, outputs);
+  std::vector<Stage> stages = plan->bind(runtime, inputs, outputs);
   if (apart) stages.push_back(engine_.copy_stage(outputs[index], output));
   return stages;
 }

@@ -12,6 +12,13 @@ namespace dala::model {
 namespace {
 
 constexpr size_t kAlignment = 128;  // two lines of the cache
+// Bytes that have to be saved by guests, since every run gives them their places anew.
+constexpr size_t kWorthAVisit = 1 << 20;
+
+BufferPtr as_bytes(const StoragePtr& storage) {
+  return std::make_shared<Buffer>(TensorType{DType::u8, {static_cast<int64_t>(storage->bytes())}},
+                                  storage);
+}
 
 }  // namespace
 
@@ -56,22 +63,52 @@ void Plan::share_memory(Runtime& runtime) {
   }
 
   const DeviceInfo& device = runtime.device().info();
-  const size_t alignment = std::max<size_t>(device.alignment, kAlignment);
-  const Arena arena = lay_out(lodgers, alignment, device.max_allocation);
+  const auto laid_out = [&](const std::vector<Lodger>& each) {
+    const size_t alignment = std::max<size_t>(device.alignment, kAlignment);
+    return lay_out(each, alignment, device.max_allocation);
+  };
+  for (size_t i = 0; i < outputs_.size(); ++i) {
+    if (outputs_[i].bytes() > outputs_[host_].bytes()) host_ = i;
+  }
+  const size_t room = outputs_.empty() ? 0 : outputs_[host_].bytes();
+  const auto writes = [&](const PlannedStage& stage) {
+    return room > 0 && stage.output == outputs_[host_].place;
+  };
+  const auto written =
+      static_cast<size_t>(std::find_if(stages_.begin(), stages_.end(), writes) - stages_.begin());
+  const auto early = [&](const Lodger& each) { return each.last < written; };
+  // The others take no room.
+  const auto laid_out_if = [&](bool wanted) {
+    std::vector<Lodger> some = lodgers;
+    for (Lodger& each : some) {
+      if (early(each) != wanted) each.bytes = 0;
+    }
+    return laid_out(some);
+  };
+  Arena arena = laid_out(lodgers);
+  const Arena late = laid_out_if(false);
+  const Arena hosted = laid_out_if(true);
+  const bool hosts = hosted.pieces.size() == 1 && hosted.bytes() <= room &&
+                     late.bytes() + kWorthAVisit <= arena.bytes();
+  if (hosts) arena = late;
+  guest_bytes_ = hosts ? hosted.bytes() : 0;
+  bytes_ = arena.bytes();
+
   std::vector<StoragePtr> pieces;
-  for (size_t bytes : arena.pieces) {
-    pieces.push_back(runtime.memory().allocate(bytes));
-    bytes_ += bytes;
-  }
-  std::vector<StoragePtr> parts;
-  for (size_t i = 0; i < lodgers.size(); ++i) {
-    const Arena::Spot& spot = arena.spots[i];
-    parts.push_back(runtime.memory().part(pieces[spot.piece], spot.offset, lodgers[i].bytes));
-  }
-  for (auto& [place, lodger] : assigned) {
-    place->storage = parts[lodger];
-    place->buffer = std::make_shared<Buffer>(
-        TensorType{DType::u8, {static_cast<int64_t>(place->bytes)}}, place->storage);
+  for (size_t bytes : arena.pieces) pieces.push_back(runtime.memory().allocate(bytes));
+  std::vector<StoragePtr> parts(lodgers.size());
+  for (const auto& [place, lodger] : assigned) {
+    if (hosts && early(lodgers[lodger])) {
+      guests_.push_back({place, hosted.spots[lodger].offset});
+      continue;
+    }
+    const Arena::Spot& spot = arena.spots[lodger];
+    StoragePtr& part = parts[lodger];
+    if (part == nullptr) {
+      part = runtime.memory().part(pieces[spot.piece], spot.offset, lodgers[lodger].bytes);
+    }
+    place->storage = part;
+    place->buffer = as_bytes(part);
   }
 }
 
@@ -87,18 +124,31 @@ void Plan::give_back(Runtime& runtime) const {
 
 Plan::Bound Plan::bind(Runtime& runtime, const std::vector<BufferPtr>& inputs) const {
   Bound bound;
-  for (const Tensor& output : outputs_) {
-    StoragePtr storage = runtime.memory().allocate(output.bytes());
-    bound.outputs.push_back(std::make_shared<Buffer>(output.storage(), std::move(storage)));
+  StoragePtr host;
+  for (size_t i = 0; i < outputs_.size(); ++i) {
+    StoragePtr storage = runtime.memory().allocate(outputs_[i].bytes());
+    if (i == host_) host = storage;
+    bound.outputs.push_back(std::make_shared<Buffer>(outputs_[i].storage(), std::move(storage)));
   }
-  bound.stages = bind(inputs, bound.outputs);
+  bound.stages = bind(runtime, inputs, bound.outputs, host);
   return bound;
 }
 
-std::vector<Stage> Plan::bind(const std::vector<BufferPtr>& inputs,
+// Somebody may look at these outputs until they are written, so guests stay elsewhere.
+std::vector<Stage> Plan::bind(Runtime& runtime, const std::vector<BufferPtr>& inputs,
                               const std::vector<BufferPtr>& outputs) const {
+  StoragePtr host = guests_.empty() ? nullptr : runtime.memory().allocate(guest_bytes_);
+  return bind(runtime, inputs, outputs, host);
+}
+
+std::vector<Stage> Plan::bind(Runtime& runtime, const std::vector<BufferPtr>& inputs,
+                              const std::vector<BufferPtr>& outputs, const StoragePtr& host) const {
   std::map<const Place*, BufferPtr> theirs;
   for (size_t i = 0; i < outputs_.size(); ++i) theirs[outputs_[i].place.get()] = outputs[i];
+  for (const Guest& guest : guests_) {
+    theirs[guest.place.get()] =
+        as_bytes(runtime.memory().part(host, guest.offset, guest.place->bytes));
+  }
   const auto memory = [&](const PlacePtr& place) {
     if (place->input >= 0) return inputs[static_cast<size_t>(place->input)];
     if (place->buffer != nullptr) return place->buffer;

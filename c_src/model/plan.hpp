@@ -21,7 +21,7 @@ class Plan {
   // The stages with these inputs, and with new buffers for the outputs.
   Bound bind(Runtime& runtime, const std::vector<BufferPtr>& inputs) const;
   // The same with these buffers for the outputs, which have their types and are none of the inputs.
-  std::vector<Stage> bind(const std::vector<BufferPtr>& inputs,
+  std::vector<Stage> bind(Runtime& runtime, const std::vector<BufferPtr>& inputs,
                           const std::vector<BufferPtr>& outputs) const;
 
   // Frees its memory, and that of the constants it reads; it cannot be run again.
@@ -29,14 +29,25 @@ class Plan {
 
   const std::vector<PlannedStage>& stages() const { return stages_; }
   const std::vector<Tensor>& outputs() const { return outputs_; }
-  size_t bytes() const { return bytes_; }  // of what lies between
+  size_t bytes() const { return bytes_; }  // of what lies between, beside guests
 
  private:
+  // What nobody needs any more when an output is written lies where that will be, if it is large.
+  struct Guest {
+    PlacePtr place;
+    size_t offset = 0;
+  };
+
   void share_memory(Runtime& runtime);
+  std::vector<Stage> bind(Runtime& runtime, const std::vector<BufferPtr>& inputs,
+                          const std::vector<BufferPtr>& outputs, const StoragePtr& host) const;
 
   std::vector<PlannedStage> stages_;
   std::vector<Tensor> outputs_;
   size_t bytes_ = 0;
+  std::vector<Guest> guests_;
+  size_t host_ = 0;         // their output
+  size_t guest_bytes_ = 0;  // of all of them together
 };
 
 }  // namespace dala::model

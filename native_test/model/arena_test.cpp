@@ -4,7 +4,6 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
-#include <numeric>
 #include <random>
 
 namespace dala::test {
@@ -13,10 +12,6 @@ namespace {
 using model::Arena;
 using model::lay_out;
 using model::Lodger;
-
-size_t total(const Arena& arena) {
-  return std::accumulate(arena.pieces.begin(), arena.pieces.end(), size_t{0});
-}
 
 size_t most_needed(const std::vector<Lodger>& lodgers) {
   size_t most = 0;
@@ -70,8 +65,8 @@ TEST_CASE("what is needed at the same time lies apart") {
       const Arena arena = lay_out(lodgers, alignment, size_t{1} << 40);
       check_apart(lodgers, arena, alignment);
       CHECK(arena.pieces.size() <= 1);
-      CHECK(total(arena) >= most_needed(lodgers));
-      CHECK(static_cast<double>(total(arena)) <=
+      CHECK(arena.bytes() >= most_needed(lodgers));
+      CHECK(static_cast<double>(arena.bytes()) <=
             1.25 * static_cast<double>(most_needed(lodgers) + count * alignment));
     }
   }
@@ -82,7 +77,7 @@ TEST_CASE("a chain of layers takes what its largest one does") {
   const std::vector<Lodger> chain{{60, 0, 1}, {100, 1, 2}, {60, 2, 4}, {10, 3, 4}, {50, 4, 5}};
   const Arena arena = lay_out(chain, 1, 1000);
   check_apart(chain, arena, 1);
-  CHECK(total(arena) == 160);
+  CHECK(arena.bytes() == 160);
 }
 
 TEST_CASE("pieces are no larger than the device allows") {
@@ -103,7 +98,7 @@ TEST_CASE("pieces are no larger than the device allows") {
 
 TEST_CASE("nothing takes no room") {
   CHECK(lay_out({}, 128, 1000).pieces.empty());
-  CHECK(total(lay_out({{0, 0, 1}, {0, 1, 2}}, 128, 1000)) == 0);
+  CHECK(lay_out({{0, 0, 1}, {0, 1, 2}}, 128, 1000).bytes() == 0);
 }
 
 }  // namespace dala::test
