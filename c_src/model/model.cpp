@@ -18,6 +18,8 @@ namespace dala::model {
 namespace {
 
 constexpr size_t kMostPlans = 8;
+// Offsets in the files of all formats have at most 32 bits; ONNX has larger weights apart.
+constexpr std::streamoff kLargestFile = std::streamoff{1} << 32;
 
 std::string shape_text(const std::vector<Dimension>& shape) {
   std::vector<std::string> parts;
@@ -43,6 +45,17 @@ std::string shape_text(const std::vector<Dimension>& shape) {
 }
 
 Error freed_error() { return Error(Reason::freed, "the model has been freed"); }
+
+// Tables that plans make grow with the dimensions of inputs. A dimension of 0 makes no memory of
+// the others, so it does not count here.
+void need_room(const Port& port, const Shape& shape, uint64_t room) {
+  Shape extents = shape;
+  std::replace(extents.begin(), extents.end(), int64_t{0}, int64_t{1});
+  const TensorType type = checked_type(storage_of(port.type), std::move(extents));
+  if (type.bytes() <= room) return;
+  throw Error(Reason::out_of_memory, text("input \"", port.name, "\" has shape ", to_string(shape),
+                                          ", too large for the ", room, " bytes of the device"));
+}
 
 // Formats are told apart by what is in the file.
 Graph imported(onnx::Bytes file, const std::string& folder) {
@@ -88,6 +101,10 @@ std::shared_ptr<Model> Model::load_file(Engine& engine, const std::string& path)
   std::ifstream file(path, std::ios::binary | std::ios::ate);
   if (!file) throw Error(Reason::model_not_found, text("no file can be read at ", path));
   const std::streamoff size = file.tellg();
+  if (size > kLargestFile) {
+    throw Error(Reason::invalid_model,
+                text(path, " has ", size, " bytes, more than a model's file can have"));
+  }
   std::vector<std::byte> bytes(static_cast<size_t>(std::max<std::streamoff>(0, size)));
   file.seekg(0);
   file.read(reinterpret_cast<char*>(bytes.data()), size);
@@ -168,6 +185,7 @@ void Model::check_shapes(const std::vector<Shape>& shapes) const {
   for (size_t i = 0; i < shapes.size(); ++i) {
     const Port& port = graph_.inputs[i];
     const Shape& shape = shapes[i];
+    need_room(port, shape, engine_.runtime().memory().info().limit);
     if (!port.shape) continue;
     bool fits = shape.size() == port.shape->size();
     for (size_t d = 0; fits && d < shape.size(); ++d) {

@@ -3,7 +3,10 @@
 #include "model/hostile.hpp"
 
 #include <doctest/doctest.h>
+#include <unistd.h>
 
+#include <filesystem>
+#include <fstream>
 #include <random>
 
 #include "model/networks/architectures.hpp"
@@ -66,6 +69,37 @@ TEST_CASE("a network of real size, cut off at every kilobyte") {
     models += load_hostile(as_bytes(file).first(size)) ? 1 : 0;
   }
   CHECK(models == 0);
+}
+
+TEST_CASE("a file that is larger than memory is refused before it is read") {
+  namespace fs = std::filesystem;
+  const fs::path path = fs::temp_directory_path() / text("dala_large_", getpid(), ".onnx");
+  std::ofstream(path) << varied_model();
+  // A hole, which takes no room.
+  fs::resize_file(path, uintmax_t{1} << 40);
+  const std::string problem = failure([&] { model::Model::load_file(engine(), path.string()); });
+  fs::remove(path);
+  CHECK(problem == text("invalid_model: ", path.string(),
+                        " has 1099511627776 bytes, more than a model's file can have"));
+}
+
+TEST_CASE("dimensions that no memory holds are not planned for") {
+  OnnxWriter writer;
+  writer.input("x", {"rows", "columns"}).output("y");
+  writer.node("Relu", {"x"}, {"y"});
+  const auto model = model::Model::load(engine(), as_bytes(writer.str()), "");
+  constexpr int64_t kRows = int64_t{1} << 50;
+  CHECK(failure([&] {
+          model->get_ready({{kRows, 4}});
+        }).find("out_of_memory: input \"x\" has shape {1125899906842624, 4}, too large for the ") ==
+        0);
+  // Without elements, but as many rows.
+  const BufferPtr empty = buffer_of_bytes({DType::f32, {kRows, 0}}, {});
+  CHECK(failure([&] {
+          model->predict_now({empty});
+        }).find("out_of_memory: input \"x\" has shape {1125899906842624, 0}, too large for the ") ==
+        0);
+  model->get_ready({{0, 0}});
 }
 
 TEST_CASE("changed bytes in a whole network") {
