@@ -41,6 +41,7 @@ void Plan::share_memory(Runtime& runtime) {
     last_use[stages_[i].output.get()] = i;
   }
 
+  const uint64_t limit = runtime.memory().info().limit;
   std::vector<Lodger> lodgers;
   std::map<const Place*, size_t> lodger_of;
   std::vector<std::pair<PlacePtr, size_t>> assigned;
@@ -48,6 +49,10 @@ void Plan::share_memory(Runtime& runtime) {
     const PlannedStage& stage = stages_[i];
     const PlacePtr& output = stage.output;
     if (!ours(output) || lodger_of.count(output.get()) != 0) continue;
+    if (output->bytes > limit) {
+      throw Error(Reason::out_of_memory,
+                  text("a tensor of ", output->bytes, " bytes, where there is memory of ", limit));
+    }
     const auto ends = [&](const PlacePtr& place) {
       return lodger_of.count(place.get()) != 0 && last_use[place.get()] == i &&
              place->bytes == output->bytes;

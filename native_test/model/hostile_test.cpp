@@ -102,6 +102,18 @@ TEST_CASE("dimensions that no memory holds are not planned for") {
   model->get_ready({{0, 0}});
 }
 
+TEST_CASE("a layer that no memory holds is refused before room is looked for") {
+  OnnxWriter writer;
+  writer.input("x", {4}).output("y");
+  writer.constant<int64_t>("shape", model::ElementType::i64, {2}, {int64_t{1} << 55, 4});
+  writer.node("Expand", {"x", "shape"}, {"a"}).node("Relu", {"a"}, {"b"});
+  writer.node("ReduceMax", {"b"}, {"y"});
+  CHECK(failure([&] {
+          model::Model::load(engine(), as_bytes(writer.str()), "");
+        }).find("out_of_memory: a tensor of 576460752303423488 bytes, where there is memory of ") ==
+        0);
+}
+
 TEST_CASE("changed bytes in a whole network") {
   const std::string file = mobilenet_v2({0.01, 32, 2}).onnx();
   std::mt19937 random(6);
