@@ -12,6 +12,7 @@ namespace {
 
 // From this many elements on, the kernels of the registry earn the time to compile them.
 constexpr int64_t kMany = 4096;
+constexpr int64_t kFewColumns = 4;
 // And from this many on, so does a kernel for one operation alone.
 constexpr int64_t kVeryMany = 32 * 1024;
 
@@ -55,6 +56,19 @@ Shape without(const Shape& shape, const std::vector<int64_t>& axes) {
 bool all_known(const std::vector<Tensor>& inputs) {
   return std::all_of(inputs.begin(), inputs.end(),
                      [](const Tensor& input) { return input.known != nullptr; });
+}
+
+// The same walk, for moves, which may go any way: innermost the longest dimension along which one
+// of the two lies without gaps.
+Walk along_longest(Walk walk) {
+  long best = 0;
+  for (long d = 1; d < walk.rank; ++d) {
+    const bool dense = walk.strides[0][d] == 1 || walk.strides[3][d] == 1;
+    if (dense && walk.dims[d] > walk.dims[best]) best = d;
+  }
+  std::swap(walk.dims[0], walk.dims[best]);
+  for (auto& strides : walk.strides) std::swap(strides[0], strides[best]);
+  return walk;
 }
 
 }  // namespace
@@ -208,12 +222,14 @@ Tensor moved(Build& build, const Tensor& x, const std::vector<int64_t>& order) {
   if (walk.rank == 1 && (walk.strides[0][0] == 1 || walk.count <= 1)) {
     return Build::reshaped(x, shape);
   }
-  if (x.known == nullptr && x.count() >= kMany) {
+  // On CPUs few columns are not worth tiles of them.
+  const bool few = walk.dims[0] <= kFewColumns && build.engine().planner().cpu_class();
+  if (x.known == nullptr && x.count() >= kMany && !few) {
     std::vector<double> axes(order.begin(), order.end());
     return build.kernel("transpose", {x}, x.type, shape, {{"axes", axes}});
   }
   Tensor output = build.result({x}, x.type, shape);
-  build.run(move_family(x.type), "move", {x}, output, {}, walk);
+  build.run(move_family(x.type), "move", {x}, output, {}, along_longest(walk));
   return output;
 }
 

@@ -220,9 +220,12 @@ KernelStep depthwise_step(Planner& planner, const Call& call, const Convolution&
   const int64_t lanes = panel_shape(planner, dtype).lanes;
   const int64_t batch = conv.slices / conv.groups;
   Rows rows;
-  rows.seven = window.size_y == 3 && window.size_x == 3 && window.dilation_x == 1 &&
-                       window.stride_x <= 2 && window.pad_x <= 1 && window.out_width >= 7 &&
-                       (window.out_width - 1) * window.stride_x + 2 - window.pad_x <= window.width
+  // As many columns as windows may reach over the sides of the plane.
+  const int64_t over = window.size_x / 2;
+  const int64_t last = (window.out_width - 1) * window.stride_x + window.size_x - 1 - window.pad_x;
+  rows.seven = (window.size_x == 3 || window.size_x == 5) && window.dilation_x == 1 &&
+                       window.stride_x <= 2 && window.pad_x <= over && window.out_width >= 7 &&
+                       last < window.width + over
                    ? 1
                    : 0;
   const int64_t blocks = std::max<int64_t>(1, conv.groups / lanes);

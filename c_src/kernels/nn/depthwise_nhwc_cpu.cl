@@ -6,11 +6,12 @@
 //   strip_blocks   blocks of LANES channels per work-group
 //   block_rows     rows that are worked on before the next block of channels
 //
-// A work-group is one item and owns a rectangle of rows and channels of one plane. Windows of 3 x 3 are worked on seven at a time, others four at a time where nothing of
-// them is padding. Edge rules: the last block ends with the last channel, and may repeat some of the
-// block before; planes of less than LANES channels are worked on one by one. Preconditions: no
-// extent is 0; out overlaps no input; range is {ceil(out_height / strip_rows), ceil(max(1, channels
-// / LANES) / strip_blocks), batch}.
+// A work-group is one item and owns a rectangle of rows and channels of one plane. Windows of 3 or 5
+// columns are worked on seven at a time, others four at a time where nothing of them is padding. Edge
+// rules: the last block ends with the last channel, and may repeat some of the block before; planes
+// of less than LANES channels are worked on one by one. Preconditions: no extent is 0; out overlaps
+// no input; range is {ceil(out_height / strip_rows), ceil(max(1, channels / LANES) / strip_blocks),
+// batch}.
 
 typedef struct {
   long strip_rows;
@@ -62,15 +63,19 @@ static inline void row_of_lanes(const Channels at, const Convolution conv, const
       const long first = min(x, width - 7);
       const long column = first * window.stride_x - window.pad_x;
       __global const T *before = residual + (has_residual ? first * pitch : 0);
-      if (window.stride_x == 1) {
-        seven_apart_1(row, next_row, pitch, ky0, ky_end, column, window.width, at.weights,
-                      conv.columns, start, out + first * pitch, pitch, before, has_residual, low,
-                      high);
+#define SEVEN(NAME)                                                            \
+  NAME(row, next_row, pitch, ky0, ky_end, column, window.width, at.weights, conv.columns, start, \
+       out + first * pitch, pitch, before, has_residual, low, high)
+      if (window.size_x == 3 && window.stride_x == 1) {
+        SEVEN(seven_of_3_apart_1);
+      } else if (window.size_x == 3) {
+        SEVEN(seven_of_3_apart_2);
+      } else if (window.stride_x == 1) {
+        SEVEN(seven_of_5_apart_1);
       } else {
-        seven_apart_2(row, next_row, pitch, ky0, ky_end, column, window.width, at.weights,
-                      conv.columns, start, out + first * pitch, pitch, before, has_residual, low,
-                      high);
+        SEVEN(seven_of_5_apart_2);
       }
+#undef SEVEN
       if (conv.curve != CURVE_NONE) {
         bend(out + first * pitch, pitch, 7, LANES, conv.curve, slope);
       }

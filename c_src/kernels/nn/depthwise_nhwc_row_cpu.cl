@@ -1,15 +1,15 @@
-// Seven neighbouring outputs of a depthwise convolution with windows of 3 x 3, STRIDE columns apart,
-// for LANES channels, as a function NAME that depthwise_nhwc_cpu.cl calls.
+// Seven neighbouring outputs of a depthwise convolution with windows of SIZE x SIZE, STRIDE columns
+// apart, for LANES channels, as a function NAME that depthwise_nhwc_cpu.cl calls. SIZE is 3 or 5.
 //
 //   in         column 0 of the row of the window's row `ky`, of these channels; rows `row_pitch`,
 //              pixels `pitch` elements apart
 //   ky, ky_end which rows of the window lie inside the plane
-//   x          column of the first output's window, -1 when it begins in the padding
-//   width      of the plane; the last window may end one column past it
+//   x          column of the first output's window, at least -SIZE / 2, in the padding
+//   width      of the plane; the last window may end SIZE / 2 columns past it
 //   weights    rows of `columns` elements, one per element of the window
 //   out        the first output; residual alike
 //
-// Each column that is loaded serves up to three outputs. Edge rule: what lies outside counts as 0.
+// Each column that is loaded serves up to SIZE outputs. Edge rule: what lies outside counts as 0.
 
 static inline void NAME(__global const T *in, const long row_pitch, const long pitch, const int ky,
                         const int ky_end, const long x, const long width,
@@ -17,34 +17,34 @@ static inline void NAME(__global const T *in, const long row_pitch, const long p
                         __global T *out, const long n, __global const T *residual,
                         const bool has_residual, const T low, const T high) {
   VECTOR s0 = start, s1 = start, s2 = start, s3 = start, s4 = start, s5 = start, s6 = start;
-  const bool left = x >= 0, right = x + 6 * STRIDE + 2 < width;
   in += x * pitch;
-  weights += 3 * ky * columns;
-  for (int k = ky; k < ky_end; ++k, in += row_pitch, weights += 3 * columns) {
+  weights += SIZE * ky * columns;
+  for (int k = ky; k < ky_end; ++k, in += row_pitch, weights += SIZE * columns) {
     const VECTOR w0 = LOAD(weights), w1 = LOAD(weights + columns);
     const VECTOR w2 = LOAD(weights + 2 * columns);
-#define COLUMN(c) LOAD(in + (c) * pitch)
-#define NEXT(s, c)                                                             \
-  {                                                                            \
-    const VECTOR middle = COLUMN(c + 1);                                       \
-    const VECTOR last = COLUMN(c + 2);                                         \
-    s = fma(w0, COLUMN(c), s);                                                 \
-    s = fma(w1, middle, s);                                                    \
-    s = fma(w2, last, s);                                                      \
-  }
-    if (left) s0 = fma(w0, COLUMN(0), s0);
-    s0 = fma(w1, COLUMN(1), s0);
-    s0 = fma(w2, COLUMN(2), s0);
-    NEXT(s1, STRIDE)
-    NEXT(s2, 2 * STRIDE)
-    NEXT(s3, 3 * STRIDE)
-    NEXT(s4, 4 * STRIDE)
-    NEXT(s5, 5 * STRIDE)
-    s6 = fma(w0, COLUMN(6 * STRIDE), s6);
-    s6 = fma(w1, COLUMN(6 * STRIDE + 1), s6);
-    if (right) s6 = fma(w2, COLUMN(6 * STRIDE + 2), s6);
-#undef NEXT
-#undef COLUMN
+// Only columns near the ends may lie outside.
+#define INSIDE(c)                                                              \
+  (((c) >= SIZE / 2 && (c) < 6 * STRIDE + SIZE - SIZE / 2) || (x + (c) >= 0 && x + (c) < width))
+#define TAP(s, w, c)                                                           \
+  if (INSIDE(c)) s = fma(w, LOAD(in + (c) * pitch), s);
+#if SIZE == 5
+    const VECTOR w3 = LOAD(weights + 3 * columns), w4 = LOAD(weights + 4 * columns);
+#define MORE_TAPS(s, c) TAP(s, w3, c + 3) TAP(s, w4, c + 4)
+#else
+#define MORE_TAPS(s, c)
+#endif
+#define OUTPUT(s, c) TAP(s, w0, c) TAP(s, w1, c + 1) TAP(s, w2, c + 2) MORE_TAPS(s, c)
+    OUTPUT(s0, 0)
+    OUTPUT(s1, STRIDE)
+    OUTPUT(s2, 2 * STRIDE)
+    OUTPUT(s3, 3 * STRIDE)
+    OUTPUT(s4, 4 * STRIDE)
+    OUTPUT(s5, 5 * STRIDE)
+    OUTPUT(s6, 6 * STRIDE)
+#undef OUTPUT
+#undef MORE_TAPS
+#undef TAP
+#undef INSIDE
   }
 #define FINISH(s, j)                                                           \
   {                                                                            \

@@ -49,9 +49,13 @@ void add_nhwc_convolution(std::vector<Part>& parts, const Planner& planner, DTyp
   parts.push_back({"nn/conv2d_nhwc_cpu.cl"});
   parts.push_back({"nn/conv2d_patch_cpu.cl"});
   parts.push_back({"nn/conv2d_pack_cpu.cl"});
-  for (const char* stride : {"1", "2"}) {
-    parts.push_back({"nn/depthwise_nhwc_row_cpu.cl",
-                     {{"NAME", text("seven_apart_", stride)}, {"STRIDE", stride}}});
+  for (const char* size : {"3", "5"}) {
+    for (const char* stride : {"1", "2"}) {
+      parts.push_back({"nn/depthwise_nhwc_row_cpu.cl",
+                       {{"NAME", text("seven_of_", size, "_apart_", stride)},
+                        {"SIZE", size},
+                        {"STRIDE", stride}}});
+    }
   }
   parts.push_back({"nn/depthwise_nhwc_cpu.cl"});
   parts.push_back({"nn/scale_nhwc_cpu.cl"});
