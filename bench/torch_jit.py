@@ -108,6 +108,12 @@ def time_of(function, x, calls):
     return (time.perf_counter_ns() - start) / calls
 
 
+# Some of its optimizations give something else for some graphs.
+def agree(results, expected):
+    return all(float((a - b).abs().max()) <= 1e-3 * float(b.abs().max())
+               for a, b in zip(results, expected))
+
+
 class Peer:
     # Which of its ways is the fastest depends on the graph.
     def load(self, model, input, dims, threads):
@@ -115,12 +121,15 @@ class Peer:
         shape = [int(dim) for dim in dims.split("x")]
         x = torch.from_numpy(numpy.fromfile(input, numpy.float32).reshape(shape))
         graph = Graph(onnx.load(model).graph).eval()
+        expected = graph(x)
         ways = []
         for given in (x, x.contiguous(memory_format=torch.channels_last)):
-            frozen = torch.jit.freeze(torch.jit.trace(graph, given))
-            ways += [(frozen, given), (torch.jit.optimize_for_inference(frozen), given)]
-        for way in ways:
-            time_of(*way, 3)
+            for prepared in (lambda frozen: frozen, torch.jit.optimize_for_inference):
+                # Each from the start: optimizing changes what it is given.
+                function = prepared(torch.jit.freeze(torch.jit.trace(graph, given)))
+                time_of(function, given, 3)
+                if agree(function(given), expected):
+                    ways.append((function, given))
         self.function, self.x = min(ways, key=lambda way: time_of(*way, 5))
         self.results = self.function(self.x)
         return " ".join("x".join(str(size) for size in result.shape) for result in self.results)
