@@ -54,6 +54,9 @@ constexpr int64_t kBlockRows = 4;
 // What a core keeps of weights beside the pixels that it works on.
 constexpr int64_t kKeptWeights = 512 * 1024;
 
+// Channels whose products are worth a pass of their own.
+constexpr int64_t kWorthATap = 64;
+
 // Weights that are not packed are packed so much at a time.
 constexpr int64_t kMostScratch = 8 * 1024 * 1024;
 
@@ -182,6 +185,11 @@ KernelStep patch_step(Planner& planner, const Call& call, const Convolution& con
   return step;
 }
 
+// Whether many windows reach over the sides of the plane.
+bool mostly_padding(const Window& window) {
+  return 2 * window.span_y() > window.height || 2 * window.span_x() > window.width;
+}
+
 KernelStep panel_step(Planner& planner, const Call& call, const Convolution& conv, Panels panels,
                       Operand weights) {
   const DType dtype = call.output.dtype;
@@ -196,6 +204,13 @@ KernelStep panel_step(Planner& planner, const Call& call, const Convolution& con
     if (patch) return patch_step(planner, call, conv, weights, *patch);
     const int64_t most = std::clamp<int64_t>(room / rows, 1, 576);
     panels.block = ceil_div(conv.products(), ceil_div(conv.products(), most));
+    if (conv.in_channels >= kWorthATap && mostly_padding(conv.window)) {
+      // Products of one place of the window at a time, and pixels that are near each other, so that
+      // what is padding for all of them is left out.
+      panels.block = ceil_div(conv.in_channels, ceil_div(conv.in_channels, most));
+      const int64_t near = ceil_div(ceil_div(conv.window.out_width, 3), rows) * rows;
+      panels.strip_pixels = std::min(panels.strip_pixels, near);
+    }
     const int64_t fitting = std::max<int64_t>(1, room / panels.block / rows * rows);
     panels.strip_pixels = std::min(panels.strip_pixels, fitting);
     windows.bytes =

@@ -12,7 +12,8 @@
 // Per group of channels this is a matrix product: the pixels that a window sees times weights. A
 // work-group is one item and owns a strip of output pixels over a strip of panels, which it works on
 // tile by tile. conv2d_pointwise, for windows of one pixel, reads pixels where they are;
-// conv2d_windows copies what a window sees, zeros for padding, next to each other first. For windows
+// conv2d_windows copies what a window sees, zeros for padding, next to each other first, and leaves
+// out what is padding for a whole strip. For windows
 // that overlap there is also conv2d_patch_cpu.cl.
 //
 // Edge rules: see panel_tile_cpu.cl. Preconditions: no extent is 0; out overlaps no input; range is
@@ -168,6 +169,30 @@ static inline void copy_windows(__global const T *in, const Convolution conv, co
   }
 }
 
+// Whether any of the windows of `count` output pixels has something of products k0.. that is no
+// padding. Windows that are wide apart see little else near the sides of a plane.
+static inline bool any_inside(const Convolution conv, const long pixel0, const long count,
+                              const long k0, const int depth) {
+  const Window window = conv.window;
+  const long end = pixel0 + count;
+  for (long tap = k0 / conv.in_channels; tap * conv.in_channels < k0 + depth; ++tap) {
+    const long down = tap / window.size_x * window.dilation_y - window.pad_y;
+    const long across = tap % window.size_x * window.dilation_x - window.pad_x;
+    const int x_first = first_inside(across, window.stride_x, window.out_width);
+    const int x_end = end_inside(across, window.stride_x, window.width, window.out_width);
+    for (long pixel = pixel0; pixel < end;) {
+      const long x = pixel % window.out_width, row = pixel / window.out_width;
+      const long y = row % window.out_height * window.stride_y + down;
+      const long x_last = min(window.out_width, x + end - pixel);
+      if (y >= 0 && y < window.height && max(x, (long)x_first) < min(x_last, (long)x_end)) {
+        return true;
+      }
+      pixel += x_last - x;
+    }
+  }
+  return false;
+}
+
 static inline void windows_group(__global const T *restrict in, __global const T *restrict packed,
                     __global const T *restrict bias, __global const T *restrict residual,
                     __global T *restrict out, const Convolution conv, const Panels panels,
@@ -184,9 +209,17 @@ static inline void windows_group(__global const T *restrict in, __global const T
   for (long index = panel0; index < panel_end;) {
     const long channel_group = index / panels.per_group;
     const long group_end = min(panel_end, (channel_group + 1) * panels.per_group);
+    long first_k = k, last_k = 0;
     for (long k0 = 0; k0 < k; k0 += panels.block) {
+      if (!any_inside(conv, pixel0, count, k0, (int)min(panels.block, k - k0))) continue;
+      first_k = min(first_k, k0);
+      last_k = k0;
+    }
+    first_k = min(first_k, last_k);  // nothing but padding still gets its bias
+    for (long k0 = first_k; k0 <= last_k; k0 += panels.block) {
       const int depth = (int)min(panels.block, k - k0);
-      const bool first = k0 == 0, last = k0 + depth == k;
+      const bool first = k0 == first_k, last = k0 == last_k;
+      if (!first && !last && !any_inside(conv, pixel0, count, k0, depth)) continue;
       const Pass pass = {first && conv.has_bias != 0, last && conv.has_residual != 0, !first};
       const Seen seen = {depth, depth, INT_MAX, 0, 1, 0, 1, 0};
       copy_windows(in, conv, channel_group, pixel0, count, k0, depth, windows);

@@ -204,6 +204,14 @@ std::vector<Case> pixel_convolutions() {
               {{"stride", two}, {"pad", std::vector<double>{0, 0, 1, 1}}}),
         dense({1, 70, 15, 17}, {66, 70, 3, 3}, {{"pad", one}}),
         dense({1, 130, 9, 9}, {40, 130, 5, 3}, {{"pad", two}, {"activation", std::string("silu")}}),
+        // Places of windows that are padding for some pixels, or for all.
+        dense({1, 64, 9, 11}, {20, 64, 3, 3},
+              {{"pad", std::vector<double>{6, 5}}, {"dilation", std::vector<double>{6, 5}}}),
+        dense({2, 70, 5, 7}, {33, 70, 3, 3},
+              {{"pad", int64_t{9}}, {"dilation", int64_t{9}}, {"activation", std::string("silu")}}),
+        dense({1, 1200, 4, 5}, {18, 1200, 3, 3}, {{"pad", int64_t{3}}, {"dilation", int64_t{3}}}),
+        // Nothing but padding at the sides.
+        dense({1, 64, 3, 3}, {17, 64, 2, 2}, {{"pad", int64_t{5}}, {"dilation", int64_t{2}}}),
         // Lines that do not fit, and weights that are used part by part.
         dense({1, 64, 3, 400}, {5, 64, 3, 3}, {{"pad", one}}),
         dense({1, 700, 3, 4}, {64, 700, 3, 3}, {{"pad", one}}),
