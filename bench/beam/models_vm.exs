@@ -9,7 +9,8 @@ shape =
   |> Enum.map(&String.to_integer/1)
   |> List.to_tuple()
 
-{:ok, model} = Dala.ML.Gpu.load_model(System.fetch_env!("DALA_BENCH_MODEL"))
+# Some models leave the size of pictures open, and get ready for one when they are told.
+{:ok, model} = Dala.ML.Gpu.load_model(System.fetch_env!("DALA_BENCH_MODEL"), shapes: shape)
 input = Compute.buffer_zeros(shape, :f32)
 
 predict = fn ->

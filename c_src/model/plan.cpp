@@ -5,7 +5,6 @@
 #include <set>
 #include <utility>
 
-#include "model/arena.hpp"
 #include "runtime/device.hpp"
 
 namespace dala::model {
@@ -29,7 +28,7 @@ Plan::Plan(Runtime& runtime, std::vector<PlannedStage> stages, std::vector<Tenso
 
 // A place lives from the stage that first writes it to the last that uses it. What a stage works
 // out in place takes over the memory of an input that ends there.
-void Plan::share_memory(Runtime& runtime) {
+Plan::Lodging Plan::lodging(uint64_t limit) const {
   std::set<const Place*> theirs;  // memory that every run brings along
   for (const Tensor& output : outputs_) theirs.insert(output.place.get());
   const auto ours = [&](const PlacePtr& place) {
@@ -41,10 +40,8 @@ void Plan::share_memory(Runtime& runtime) {
     last_use[stages_[i].output.get()] = i;
   }
 
-  const uint64_t limit = runtime.memory().info().limit;
-  std::vector<Lodger> lodgers;
+  Lodging result;
   std::map<const Place*, size_t> lodger_of;
-  std::vector<std::pair<PlacePtr, size_t>> assigned;
   for (size_t i = 0; i < stages_.size(); ++i) {
     const PlannedStage& stage = stages_[i];
     const PlacePtr& output = stage.output;
@@ -60,13 +57,19 @@ void Plan::share_memory(Runtime& runtime) {
     const auto taken = stage.launch->in_place
                            ? std::find_if(stage.inputs.begin(), stage.inputs.end(), ends)
                            : stage.inputs.end();
+    std::vector<Lodger>& lodgers = result.lodgers;
     const size_t own = taken != stage.inputs.end() ? lodger_of[taken->get()] : lodgers.size();
     if (own == lodgers.size()) lodgers.push_back({output->bytes, i, i});
     lodgers[own].last = last_use[output.get()];
     lodger_of[output.get()] = own;
-    assigned.emplace_back(output, own);
+    result.places.emplace_back(output, own);
   }
+  return result;
+}
 
+// What ends before the largest output is written may lie in that output's memory.
+void Plan::share_memory(Runtime& runtime) {
+  const auto [lodgers, places] = lodging(runtime.memory().info().limit);
   const DeviceInfo& device = runtime.device().info();
   const auto laid_out = [&](const std::vector<Lodger>& each) {
     const size_t alignment = std::max<size_t>(device.alignment, kAlignment);
@@ -83,7 +86,7 @@ void Plan::share_memory(Runtime& runtime) {
       static_cast<size_t>(std::find_if(stages_.begin(), stages_.end(), writes) - stages_.begin());
   const auto early = [&](const Lodger& each) { return each.last < written; };
   // The others take no room.
-  const auto laid_out_if = [&](bool wanted) {
+  const auto laid_out_if = [&, &lodgers = lodgers](bool wanted) {
     std::vector<Lodger> some = lodgers;
     for (Lodger& each : some) {
       if (early(each) != wanted) each.bytes = 0;
@@ -102,7 +105,7 @@ void Plan::share_memory(Runtime& runtime) {
   std::vector<StoragePtr> pieces;
   for (size_t bytes : arena.pieces) pieces.push_back(runtime.memory().allocate(bytes));
   std::vector<StoragePtr> parts(lodgers.size());
-  for (const auto& [place, lodger] : assigned) {
+  for (const auto& [place, lodger] : places) {
     if (hosts && early(lodgers[lodger])) {
       guests_.push_back({place, hosted.spots[lodger].offset});
       continue;

@@ -2,9 +2,11 @@
 // what lies between them, shared by tensors that are not needed at the same time.
 #pragma once
 
+#include <utility>
 #include <vector>
 
 #include "kernels/engine.hpp"
+#include "model/arena.hpp"
 #include "model/tensor.hpp"
 
 namespace dala::model {
@@ -38,6 +40,12 @@ class Plan {
     size_t offset = 0;
   };
 
+  // What has to lie somewhere, and which places are where each lies.
+  struct Lodging {
+    std::vector<Lodger> lodgers;
+    std::vector<std::pair<PlacePtr, size_t>> places;
+  };
+  Lodging lodging(uint64_t limit) const;
   void share_memory(Runtime& runtime);
   std::vector<Stage> bind(Runtime& runtime, const std::vector<BufferPtr>& inputs,
                           const std::vector<BufferPtr>& outputs, const StoragePtr& host) const;

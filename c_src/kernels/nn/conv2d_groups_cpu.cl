@@ -9,8 +9,8 @@
 // A work-group is one item and owns a rectangle of rows and channels of one plane. Edge rule: the
 // last block ends with the last channel, and may repeat some of the block before. Preconditions: no
 // extent is 0; out overlaps no input; groups have 2, 4 or 8 channels, fewer than LANES, and all of
-// them at least LANES; range is {ceil(out_height / strip_rows), ceil(ceil(channels / LANES) /
-// strip_blocks), batch}.
+// them at least LANES; range is {ceil(out_height / strip_rows), ceil(channels / LANES /
+// strip_blocks), batch}, with channels / LANES rounded down.
 
 // One row of outputs, for LANES channels.
 static inline void row_of_groups(const Channels at, const Convolution conv, const long y,
@@ -60,7 +60,9 @@ static inline void groups_group(__global const T *restrict in, __global const T 
   const long row0 = group.x * rows.strip_rows;
   const long row_end = min(row0 + rows.strip_rows, window.out_height);
   const long block0 = group.y * rows.strip_blocks;
-  const long block_end = min(block0 + rows.strip_blocks, (channels + LANES - 1) / LANES);
+  // The block that repeats channels is done by who did them first: curves are bent where they lie.
+  const bool last = block0 + rows.strip_blocks >= channels / LANES;
+  const long block_end = last ? (channels + LANES - 1) / LANES : block0 + rows.strip_blocks;
   const long batch = group.z;
   const long block_weights = window.size_y * window.size_x * conv.in_channels * LANES;
   in += batch * window.height * window.width * channels;

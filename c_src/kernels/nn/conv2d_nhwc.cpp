@@ -228,63 +228,53 @@ KernelStep panel_step(Planner& planner, const Call& call, const Convolution& con
   return step;
 }
 
+// Cuts the rows of planes, no fewer than so many at a time, and blocks of their channels into as
+// many work-groups as are wanted of all planes.
+KernelStep rows_step(Planner& planner, const Call& call, const Convolution& conv, Operand weights,
+                     const std::string& entry, int64_t blocks, int64_t wanted, int64_t least_rows,
+                     bool seven) {
+  const int64_t there = conv.window.out_height;
+  const int64_t batch = conv.slices / conv.groups;
+  wanted = ceil_div(wanted, batch);
+  Rows rows;
+  rows.seven = seven ? 1 : 0;
+  rows.block_rows = kBlockRows;
+  rows.strip_rows = std::max(std::min(least_rows, there), ceil_div(there, wanted));
+  const int64_t down = ceil_div(there, rows.strip_rows);
+  rows.strip_blocks = ceil_div(blocks, std::min(blocks, ceil_div(wanted, down)));
+  Range range;
+  range.dimensions = 3;
+  range.global = {static_cast<size_t>(down),
+                  static_cast<size_t>(ceil_div(blocks, rows.strip_blocks)),
+                  static_cast<size_t>(batch)};
+  return {nn_program(planner, call.output.dtype), entry,
+          arguments_of(call, conv, weights, value(rows)), range, sequence_member(planner, entry)};
+}
+
 KernelStep depthwise_step(Planner& planner, const Call& call, const Convolution& conv,
                           Operand weights) {
-  const DType dtype = call.output.dtype;
   const Window& window = conv.window;
-  const int64_t lanes = panel_shape(planner, dtype).lanes;
-  const int64_t batch = conv.slices / conv.groups;
-  Rows rows;
   // As many columns as windows may reach over the sides of the plane.
   const int64_t over = window.size_x / 2;
   const int64_t last = (window.out_width - 1) * window.stride_x + window.size_x - 1 - window.pad_x;
-  rows.seven = (window.size_x == 3 || window.size_x == 5) && window.dilation_x == 1 &&
-                       window.stride_x <= 2 && window.pad_x <= over && window.out_width >= 7 &&
-                       last < window.width + over
-                   ? 1
-                   : 0;
-  const int64_t blocks = std::max<int64_t>(1, conv.groups / lanes);
+  const bool seven = (window.size_x == 3 || window.size_x == 5) && window.dilation_x == 1 &&
+                     window.stride_x <= 2 && window.pad_x <= over && window.out_width >= 7 &&
+                     last < window.width + over;
+  const int64_t lanes = panel_shape(planner, call.output.dtype).lanes;
   // Less than so much is faster to move through one core's cache than to another core.
   constexpr int64_t kShare = 256 * 1024;
   const auto moved = static_cast<int64_t>(call.inputs[0].bytes() + call.output.bytes());
   const int64_t fair = std::clamp<int64_t>(moved / kShare, 1, 2 * planner.busy_groups());
-  const int64_t wanted = ceil_div(fair, batch);
-  rows.strip_rows = std::max<int64_t>(std::min<int64_t>(7, window.out_height),
-                                      ceil_div(window.out_height, wanted));
-  rows.block_rows = kBlockRows;
-  const int64_t down = ceil_div(window.out_height, rows.strip_rows);
-  rows.strip_blocks = ceil_div(blocks, std::min(blocks, ceil_div(wanted, down)));
-  Range range;
-  range.dimensions = 3;
-  range.global = {static_cast<size_t>(down),
-                  static_cast<size_t>(ceil_div(blocks, rows.strip_blocks)),
-                  static_cast<size_t>(batch)};
-  const std::string entry = "conv2d_depthwise_nhwc";
-  return {nn_program(planner, dtype), entry, arguments_of(call, conv, weights, value(rows)), range,
-          sequence_member(planner, entry)};
+  return rows_step(planner, call, conv, weights, "conv2d_depthwise_nhwc",
+                   std::max<int64_t>(1, conv.groups / lanes), fair, 7, seven);
 }
 
 KernelStep groups_step(Planner& planner, const Call& call, const Convolution& conv,
                        Operand weights) {
-  const DType dtype = call.output.dtype;
-  const int64_t rows_there = conv.window.out_height;
-  const int64_t batch = conv.slices / conv.groups;
-  const int64_t blocks =
-      ceil_div(conv.groups * conv.out_channels, panel_shape(planner, dtype).lanes);
-  const int64_t wanted = ceil_div(4 * planner.busy_groups(), batch);
-  Rows rows;
-  rows.block_rows = kBlockRows;
-  rows.strip_rows = std::max(std::min(kBlockRows, rows_there), ceil_div(rows_there, wanted));
-  const int64_t down = ceil_div(rows_there, rows.strip_rows);
-  rows.strip_blocks = ceil_div(blocks, std::min(blocks, ceil_div(wanted, down)));
-  Range range;
-  range.dimensions = 3;
-  range.global = {static_cast<size_t>(down),
-                  static_cast<size_t>(ceil_div(blocks, rows.strip_blocks)),
-                  static_cast<size_t>(batch)};
-  const std::string entry = "conv2d_groups";
-  return {nn_program(planner, dtype), entry, arguments_of(call, conv, weights, value(rows)), range,
-          sequence_member(planner, entry)};
+  const int64_t lanes = panel_shape(planner, call.output.dtype).lanes;
+  return rows_step(planner, call, conv, weights, "conv2d_groups",
+                   conv.groups * conv.out_channels / lanes, 4 * planner.busy_groups(), kBlockRows,
+                   false);
 }
 
 // Depthwise, with windows of one pixel.
