@@ -40,14 +40,23 @@ const StoragePtr& storage_of(const Operand& operand, const BoundStage& part) {
                                                : part.inputs.at(index);
 }
 
-// Bytes of a step's arguments, from an offset that is a multiple of 8.
-size_t arguments_bytes(const KernelStep& step) {
+// Visits a step's arguments with their offsets, which count from a multiple of 8, and returns the
+// bytes that they take, up to another.
+template <typename Visit>
+size_t each_argument(const KernelStep& step, Visit visit) {
   size_t offset = 0;
   for (const Argument& argument : step.arguments) {
     const size_t bytes = size_of(argument);
-    if (bytes > 0) offset = aligned(offset, alignment_of(bytes)) + bytes;
+    if (bytes == 0) continue;
+    offset = aligned(offset, alignment_of(bytes));
+    visit(argument, offset, bytes);
+    offset += bytes;
   }
   return aligned(offset, sizeof(uint64_t));
+}
+
+size_t arguments_bytes(const KernelStep& step) {
+  return each_argument(step, [](const Argument&, size_t, size_t) {});
 }
 
 size_t local_bytes(const KernelStep& step) {
@@ -86,20 +95,16 @@ void each_step(const Sequence& sequence, const std::vector<BoundStage>& parts, V
   }
 }
 
-void write_arguments(const KernelStep& step, const BoundStage& part, std::byte* to) {
-  size_t offset = 0;
-  for (const Argument& argument : step.arguments) {
-    const size_t bytes = size_of(argument);
-    if (bytes == 0) continue;
-    offset = aligned(offset, alignment_of(bytes));
+// Returns their bytes.
+size_t write_arguments(const KernelStep& step, const BoundStage& part, std::byte* to) {
+  return each_argument(step, [&](const Argument& argument, size_t offset, size_t bytes) {
     if (const auto* operand = std::get_if<Operand>(&argument)) {
       const std::byte* address = storage_of(*operand, part)->host();
       std::memcpy(to + offset, &address, bytes);
     } else {
       std::memcpy(to + offset, std::get<Value>(argument).bytes.data(), bytes);
     }
-    offset += bytes;
-  }
+  });
 }
 
 }  // namespace
@@ -137,9 +142,8 @@ void write_steps(const Sequence& sequence, const std::vector<BoundStage>& parts,
     written.member = *step.member;
     for (size_t d = 0; d < 3; ++d) written.groups[d] = static_cast<uint32_t>(step.range.global[d]);
     std::memcpy(step_at, &written, sizeof(written));
-    write_arguments(step, part, arguments_at);
     step_at += sizeof(written);
-    arguments_at += arguments_bytes(step);
+    arguments_at += write_arguments(step, part, arguments_at);
   });
 }
 

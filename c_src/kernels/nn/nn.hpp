@@ -36,10 +36,10 @@ struct PanelShape {
 PanelShape panel_shape(const Planner& planner, DType dtype);
 
 // The one program that holds all of this family's kernels for an element type.
+std::shared_ptr<Program> nn_program(Planner& planner, DType dtype);
+
 // The number of a kernel of that program as a step of a sequence, see runtime/sequence.hpp; of
 // those for floats, on devices that can.
 std::optional<uint32_t> sequence_member(const Planner& planner, const std::string& entry);
-
-std::shared_ptr<Program> nn_program(Planner& planner, DType dtype);
 
 }  // namespace dala

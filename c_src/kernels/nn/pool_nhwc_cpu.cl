@@ -15,9 +15,10 @@
 #define POOL_CHANNELS 64
 #endif
 
-static inline void PASTE(ENTRY, _group)(__global const T *restrict in, __global T *restrict out, const Window window,
-           const long channels, const long pixels, const long units, const int count_padding,
-           const Group group) {
+static inline void PASTE(ENTRY, _group)(__global const T *restrict in, __global T *restrict out,
+                                        const Window window, const long channels,
+                                        const long pixels, const long units,
+                                        const int count_padding, const Group group) {
   const long across = (channels + POOL_CHANNELS - 1) / POOL_CHANNELS;
   const long first = group.x * units;
   const long end = min(first + units, pixels * across);
