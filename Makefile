@@ -27,6 +27,9 @@ ERTS_DIR = $(or $(ERTS_INCLUDE_DIR),$(shell erl -noshell -eval \
 
 CPP_FILES = $(shell find bench c_src native_test -name '*.cpp' 2>/dev/null | sort)
 HPP_FILES = $(shell find bench c_src native_test -name '*.hpp' 2>/dev/null | sort)
+# OpenCL C, and the headers that it shares with the host.
+CL_FILES = $(shell find c_src/kernels \( -name '*.cl' -o -name '*.h' \) 2>/dev/null | sort)
+CL_STYLE := --style=file:.clang-format-opencl
 
 # $(call configure,<folder>,<cmake arguments>): configures when the folder is new
 # or was made with other arguments, in which case nothing in it can be trusted.
@@ -67,6 +70,10 @@ build: setup ## compile everything
 demo: build ## run the quick start example
 	@mix run examples/quick_start.exs
 
+.PHONY: demo-erlang
+demo-erlang: build ## the same from Erlang
+	@escript examples/erlang/quick_start.escript
+
 .PHONY: demo-ml
 demo-ml: build ## install models and show what they find (PICTURE=photo.jpg for one's own)
 	@bin/setup models
@@ -87,6 +94,7 @@ ifeq ($(SAN),)
 test: setup ## check formats, run native and Elixir tests (SAN=asan|tsan: native tests, sanitized)
 	@$(MAKE) --no-print-directory check-format
 	@$(MAKE) --no-print-directory test-native
+	@$(MAKE) --no-print-directory test-sanitizers
 	@$(MAKE) --no-print-directory test-onnx
 	@$(MAKE) --no-print-directory test-elixir
 else
@@ -99,17 +107,51 @@ test-native: native-tests ## run the native tests
 	@echo '==> native tests$(if $(SAN), ($(SAN)))'
 	@$(cold_caches) && ctest --test-dir $(NATIVE_DIR) --parallel $(JOBS) --output-on-failure --no-tests=error $(ARGS)
 
+# What every run of the tests can afford under sanitizers: the tests of some folders, with few sizes.
+# `make test SAN=...` runs all. Where clang++ is there, with its sanitizers, it compiles these, so that
+# the library is known to compile with either; the NIF library is compiled for that alone.
+SAN_CLANG = $(shell command -v clang++ >/dev/null && echo 'int main() {}' | \
+  clang++ -fsanitize=$(if $(filter tsan,$(SAN)),thread,address) -x c++ - -o /dev/null 2>/dev/null && echo clang++)
+SAN_FOLDERS := runtime;model
+SAN_DIR = _build/sanitized-$(SAN)
+SAN_TARGETS = dala_tests $(if $(SAN_CLANG),dala_gpu_nif)
+
+.PHONY: test-sanitizers
+test-sanitizers: ## run the native tests of runtime and model, in a quick form, under asan and tsan
+	@$(MAKE) --no-print-directory test-sanitizer SAN=tsan SAN_TARGETS=dala_tests
+	@$(MAKE) --no-print-directory test-sanitizer SAN=asan
+
+.PHONY: test-sanitizer
+test-sanitizer:
+	$(call configure,$(SAN_DIR),'-DDALA_BUILD_TESTS=ON' '-DDALA_SAN=$(SAN)' '-DDALA_TEST_FOLDERS=$(SAN_FOLDERS)' '-DERTS_INCLUDE_DIR=$(ERTS_DIR)' $(if $(SAN_CLANG),'-DCMAKE_CXX_COMPILER=clang++'))
+	$(call build,$(SAN_DIR),$(SAN_TARGETS))
+	@echo '==> native tests of $(subst ;, and ,$(SAN_FOLDERS)), quick ($(SAN))'
+	@$(cold_caches) && ctest --test-dir $(SAN_DIR) --parallel $(JOBS) --output-on-failure --no-tests=error $(ARGS)
+
 .PHONY: test-elixir
 test-elixir: ## run the Elixir tests (ARGS are passed on)
 	@echo '==> Elixir tests'
 	@$(cold_caches) && mix test $(ARGS)
 
-# The test of many predictions at once, for longer than the others have time for.
+# Everything at once, for longer than the other tests have time for, in little memory.
 MINUTES ?= 5
+SOAK_MEMORY ?= 268435456
 
 .PHONY: soak
-soak: build ## predict in 16 processes for MINUTES: same results, flat memory, how long each waits
-	@DALA_SOAK_SECONDS=$$((60 * $(MINUTES))) mix test test/system/predictions_test.exs
+soak: build ## run everything at once for MINUTES while processes are killed: right results, flat memory
+	@DALA_SOAK_SECONDS=$$((60 * $(MINUTES))) DALA_GPU_MEMORY_LIMIT=$(SOAK_MEMORY) \
+	  mix test test/system/soak_test.exs
+
+# Rounds of faults on three nodes, and seconds for each load of a serving.
+ROUNDS ?= 100
+SERVING_SECONDS ?= 20
+SERVING_MODEL ?=
+
+.PHONY: soak-serving
+soak-serving: build ## put servings under load: latencies, then ROUNDS of killed, suspended and cut off nodes
+	@DALA_SERVING_SECONDS=$(SERVING_SECONDS) DALA_SERVING_ROUNDS=$(ROUNDS) \
+	  $(if $(SERVING_MODEL),DALA_SERVING_MODEL='$(SERVING_MODEL)') \
+	  mix test test/system/serving_load_test.exs test/system/serving_cluster_test.exs
 
 # The test models that come with ONNX: per operator, how many pass. The table goes into the guide.
 ONNX_DATA := /usr/share/libonnx-testdata/data
@@ -131,27 +173,20 @@ test-models: setup ## install the real models and check what they find (ACCEPT_L
 	@DALA_TEST_MODELS=1 DALA_MODELS_DIR='$(CURDIR)/$(MODELS_DIR)' \
 	  DALA_ACCEPT_LICENCE='$(ACCEPT_LICENCE)' mix test test/system/real_models_test.exs $(ARGS)
 
-# libFuzzer on the loader of models, with the address sanitizer; a new folder of its own, since
-# everything below is compiled by clang.
+# A target for each kind of input that others make, compiled by clang into a folder of its own.
 FUZZ_DIR := _build/fuzz
 FUZZ_SECONDS ?= 60
+FUZZ_TARGETS := onnx tflite tfjs picture expression cube terms
 
 .PHONY: fuzz
-fuzz: setup ## feed damaged files to the model loader for FUZZ_SECONDS
-	@command -v clang++ >/dev/null || { echo 'make fuzz needs clang (apt-get install clang)' >&2; exit 1; }
-	@CXX=clang++ $(MAKE) --no-print-directory configure-fuzz
-	$(call build,$(FUZZ_DIR),dala_fuzz)
-	@mkdir -p $(FUZZ_DIR)/corpus
-	@cp examples/double.json $(FUZZ_DIR)/corpus
-	@find $(ONNX_DATA) -name model.onnx -size -8k | head -400 | while read -r file; do \
-	  cp "$$file" "$(FUZZ_DIR)/corpus/$$(basename "$$(dirname "$$file")")"; done
-	@cp examples/double.* $(FUZZ_DIR)/corpus/
-	@$(cold_caches) && cd $(FUZZ_DIR) && ASAN_OPTIONS=detect_leaks=0:detect_container_overflow=0:intercept_tls_get_addr=0 \
-	  ./dala_fuzz corpus -max_total_time=$(FUZZ_SECONDS) -rss_limit_mb=4096 -timeout=10 $(ARGS)
+fuzz: setup configure-fuzz ## feed hostile input to everything for FUZZ_SECONDS (ONLY=onnx: one target)
+	$(call build,$(FUZZ_DIR),dala_fuzz dala_seeds)
+	@mix compile
+	@$(cold_caches) && REPRODUCE='$(REPRODUCE)' bin/fuzz $(FUZZ_DIR) $(FUZZ_SECONDS) $(or $(ONLY),$(FUZZ_TARGETS))
 
 .PHONY: configure-fuzz
 configure-fuzz:
-	$(call configure,$(FUZZ_DIR),'-DDALA_FUZZ=ON')
+	$(call configure,$(FUZZ_DIR),'-DDALA_FUZZ=ON' '-DCMAKE_CXX_COMPILER=clang++')
 
 # Oclgrind is an OpenCL device that executes kernels one instruction at a time
 # and logs every access out of bounds and every race. The loader finds it as the
@@ -201,12 +236,31 @@ lint: check-format tidy ## check formats and run clang-tidy
 check-format:
 	@echo '==> formats'
 	@clang-format --dry-run -Werror $(CPP_FILES) $(HPP_FILES)
+	@clang-format $(CL_STYLE) --dry-run -Werror $(CL_FILES)
 	@mix format --check-formatted
 
 .PHONY: format
 format: ## format all sources
 	@clang-format -i $(CPP_FILES) $(HPP_FILES)
+	@clang-format $(CL_STYLE) -i $(CL_FILES)
 	@mix format
+
+# The table of what OTP and Elixir offer is built once per version of them.
+DIALYZER_DIR := _build/dialyzer
+DIALYZER_APPS := erts kernel stdlib crypto inets public_key ssl tools wx elixir logger mix
+elixir_libs = $(shell elixir -e 'IO.puts(Path.dirname(:code.lib_dir(:elixir)))')
+
+.PHONY: dialyzer
+dialyzer: ## check the types of the Elixir code
+	@bin/setup dialyzer
+	@MIX_ENV=dev mix compile
+	@echo '==> dialyzer'
+	@mkdir -p $(DIALYZER_DIR)
+	@export ERL_LIBS='$(elixir_libs)'; \
+	  plt='$(DIALYZER_DIR)/'"$$(elixir -e 'IO.puts("#{System.version()}-#{System.otp_release()}")').plt"; \
+	  [ -f "$$plt" ] || dialyzer --build_plt --output_plt "$$plt" --apps $(DIALYZER_APPS) \
+	    >$(DIALYZER_DIR)/plt.log 2>&1 || [ $$? -eq 2 ] || { cat $(DIALYZER_DIR)/plt.log; exit 1; }; \
+	  dialyzer --plt "$$plt" --quiet -r _build/dev/lib/dala_gpu/ebin
 
 # One stamp per source, so that only what changed is looked at again. Without the bench, whose
 # peers need not be installed.
@@ -226,7 +280,7 @@ tidy-stamps: $(TIDY_STAMPS)
 # fine decodes arguments into values, so NIFs take them by value.
 tidy_flags = $(if $(filter c_src/nif/%,$<),--checks=-performance-unnecessary-value-param)
 
-_build/tidy/%.ok: %.cpp $(HPP_FILES) .clang-tidy
+_build/tidy/%.ok: %.cpp $(HPP_FILES) $(CL_FILES) .clang-tidy
 	@echo 'tidy $<'
 	@clang-tidy -p _build/tidy --quiet $(tidy_flags) $< 2>/dev/null
 	@mkdir -p $(@D) && touch $@
@@ -237,7 +291,7 @@ configure-native:
 
 .PHONY: native-tests
 native-tests: configure-native
-	$(call build,$(NATIVE_DIR),dala_tests)
+	$(call build,$(NATIVE_DIR),dala_tests $(if $(SAN),,fault_tests))
 
 # Mix says where to build, for which Erlang, and with whose fine.hpp.
 .PHONY: native

@@ -1,10 +1,9 @@
 defmodule Mix.Tasks.Compile.DalaGpuNative do
   @moduledoc false
-  # Builds the NIF library by `make native`. It lives in this file because Mix
+  # Builds the NIF library by `make native`. The module is in this file because Mix
   # needs it before anything under lib is compiled. Objects and the library go
-  # under the application's build path: with a `priv` folder in the source tree
-  # all environments, and all applications that depend on this one, would share
-  # one file.
+  # under the application's build path: a `priv` folder in the source tree would be
+  # shared by all environments and by all applications that depend on this one.
   use Mix.Task.Compiler
 
   @root __DIR__
@@ -22,7 +21,7 @@ defmodule Mix.Tasks.Compile.DalaGpuNative do
              stderr_to_stdout: true
            ) do
         {_, 0} -> {if(stat() == before, do: :noop, else: :ok), []}
-        {_, _} -> fail("The native library could not be built; the lines above say why.")
+        {_, _} -> fail("The native library could not be built; see the compiler's output above.")
       end
     else
       {:error, message} -> fail(message)
@@ -41,14 +40,14 @@ defmodule Mix.Tasks.Compile.DalaGpuNative do
       {"MIX_APP_PATH", Mix.Project.app_path()},
       {"ERTS_INCLUDE_DIR", erts},
       {"FINE_INCLUDE_DIR", fine()},
-      # Flags of a make that runs Mix, such as its job server, are not for this one.
+      # Mix may itself run under make; the outer make's flags and job server must not be inherited.
       {"MAKEFLAGS", nil},
       {"MAKELEVEL", nil},
       {"MFLAGS", nil}
     ]
   end
 
-  # nil leaves the choice to CMake: the stand-in under c_src/fine.
+  # With nil, CMake falls back to the subset of fine under c_src/fine.
   defp fine do
     case {System.get_env("FINE_INCLUDE_DIR"), Mix.Project.deps_paths()[:fine]} do
       {dir, _} when dir not in [nil, ""] -> Path.expand(dir)
@@ -59,7 +58,7 @@ defmodule Mix.Tasks.Compile.DalaGpuNative do
 
   defp find_make do
     case System.find_executable("gmake") || System.find_executable("make") do
-      nil -> {:error, "make was not found."}
+      nil -> {:error, "make was not found in PATH."}
       make -> {:ok, make}
     end
   end
@@ -70,7 +69,7 @@ defmodule Mix.Tasks.Compile.DalaGpuNative do
     if File.regular?(Path.join(dir, "erl_nif.h")) do
       {:ok, dir}
     else
-      {:error, "erl_nif.h is not in #{dir}. On Debian and Ubuntu it is part of erlang-dev."}
+      {:error, "erl_nif.h was not found in #{dir}. On Debian and Ubuntu, install erlang-dev."}
     end
   end
 
@@ -81,7 +80,7 @@ defmodule Mix.Tasks.Compile.DalaGpuNative do
   defp fail(message) do
     Mix.shell().error("""
     #{message}
-    #{Path.join(@root, "bin/setup")} installs, or names, everything the build of dala_gpu needs.
+    Run #{Path.join(@root, "bin/setup")} to install (or list) what the build of dala_gpu needs.
     """)
 
     {:error, []}
@@ -101,9 +100,10 @@ defmodule Dala.Gpu.MixProject do
       compilers: [:dala_gpu_native] ++ Mix.compilers(),
       elixirc_paths: elixirc_paths(Mix.env()),
       elixirc_options: elixirc_options(Mix.env()),
+      erlc_options: erlc_options(Mix.env()),
       start_permanent: Mix.env() == :prod,
       deps: deps(),
-      # The bridge to Nx is compiled whether or not Nx is there.
+      # The Nx bridge is compiled whether or not Nx is a dependency.
       xref: [exclude: [Nx, Nx.Tensor]],
       name: "Dala GPU",
       description: "GPU compute for Elixir on OpenCL",
@@ -113,18 +113,23 @@ defmodule Dala.Gpu.MixProject do
   end
 
   def application do
-    # Windows go through wx, and models are fetched by inets and ssl, where they are.
-    optional = for app <- [:wx, :crypto, :inets, :public_key, :ssl], do: {app, :optional}
-    [extra_applications: [:logger | optional]]
+    # Optional: windows need wx, and downloading models needs ssl.
+    optional = for app <- [:wx, :crypto, :public_key, :ssl], do: {app, :optional}
+    # Child specs of the upper layers, started by the supervisor of the lowest layer.
+    parts = [Dala.Media.Gpu.Streams, Dala.ML.Supervisor]
+    [mod: {Dala.Gpu.Application, parts}, extra_applications: optional]
   end
 
   defp elixirc_paths(:test), do: ["lib", "test/support"]
   defp elixirc_paths(_env), do: ["lib"]
 
-  # In the library's own tests only: a warning that a later Elixir invents must
+  # Only in the library's own tests: a warning that a later Elixir introduces must
   # not break the build of an application that depends on this one.
   defp elixirc_options(:test), do: [warnings_as_errors: true]
   defp elixirc_options(_env), do: []
+
+  defp erlc_options(:test), do: [:debug_info, :warnings_as_errors]
+  defp erlc_options(_env), do: [:debug_info]
 
   # Mix stops at any Hex package when Hex is not installed, even at an optional
   # one. Nothing here is needed to build or run, so without Hex nothing is listed.
@@ -144,7 +149,7 @@ defmodule Dala.Gpu.MixProject do
     [
       licenses: ["Apache-2.0"],
       links: %{},
-      files: ~w(lib c_src cmake bin/setup CMakeLists.txt Makefile mix.exs .formatter.exs
+      files: ~w(lib src c_src cmake bin/setup CMakeLists.txt Makefile mix.exs .formatter.exs
                 guides README.md CHANGELOG.md LICENSE)
     ]
   end
@@ -153,7 +158,37 @@ defmodule Dala.Gpu.MixProject do
     [
       main: "readme",
       source_ref: "v#{@version}",
-      extras: ["README.md", "CHANGELOG.md"] ++ Path.wildcard("guides/*.{md,livemd}")
+      extras: extras(),
+      groups_for_extras: [
+        "Getting started": ~r"guides/(cheatsheet|coming_from|photo|deployment)",
+        Reference: ~r"guides/(kernels|onnx|tflite|tfjs)",
+        Guides: ~r"guides/",
+        Development: ~r"(CONTRIBUTING|ARCHITECTURE|CHANGELOG)"
+      ],
+      groups_for_modules: [
+        Compute: [
+          Dala.Gpu.Compute,
+          Dala.Gpu.Compute.Buffer,
+          Dala.Gpu.Compute.Command,
+          Dala.Gpu.Compute.Error,
+          Dala.Gpu.Compute.Kernel,
+          Dala.Gpu.Compute.Kernel.Provider,
+          Dala.Gpu.Compute.Pipeline,
+          Dala.Gpu.Compute.Pipeline.Plan
+        ],
+        "Device and tools": [~r/^Dala\.Gpu\.Compute\./],
+        Surfaces: [~r/^Dala\.Gpu(\.|$)/],
+        "Images and video": [~r/^Dala\.Media\./],
+        "Model inference": [~r/^Dala\.ML\.Gpu(\.|$)/],
+        "Models as a service": [~r/^Dala\.ML\.Serving(\.|$)/, Dala.Telemetry],
+        "Model installation": [~r/^Dala\.ML\.Models(\.|$)/],
+        "Vision tasks": [~r/^Dala\.ML(\.|$)/]
+      ]
     ]
+  end
+
+  defp extras do
+    ["README.md" | Path.wildcard("guides/*.{md,livemd,cheatmd}")] ++
+      ["CONTRIBUTING.md", "ARCHITECTURE.md", "CHANGELOG.md"]
   end
 end

@@ -1,7 +1,9 @@
 defmodule Bench.Chart do
-  # The results as an SVG: a bar per line, its length the speed relative to the peer (a bound on
-  # time is turned around), a tick where the target is. The scale is logarithmic, so that twice as
-  # fast and half as fast are equally far from the line in the middle, which is the peer.
+  # The results as two SVG charts. `render/2` draws a bar per line, its length the speed relative to
+  # the peer (an upper bound on time is inverted), and a tick at the target. `summary/2` draws a bar
+  # per family and library that it is compared with: the geometric mean of their lines. The scale is
+  # logarithmic, so twice as fast and half as fast are equally far from the line in the middle,
+  # which is the peer.
 
   alias Bench.Line
 
@@ -9,7 +11,7 @@ defmodule Bench.Chart do
   @label 380
   @row 15
   @top 64
-  # Bars end here; what is beyond says so in its number.
+  # Bars are clipped at this ratio; the number next to the bar is exact.
   @range 4.0
 
   def render(lines, caption) do
@@ -27,6 +29,40 @@ defmodule Bench.Chart do
     #{rows |> Enum.with_index() |> Enum.map_join("\n", fn {row, index} -> row(row, @top + index * @row) end)}
     </svg>
     """
+  end
+
+  def summary(lines, caption) do
+    # Lines with an upper bound measure a budget, such as the time of a first call, and have no
+    # peer.
+    compared = for line <- lines, line.ratio != nil and line.at_least != nil, do: line
+    keys = compared |> Enum.map(&{&1.family, &1.peer}) |> Enum.uniq()
+    families = for key <- keys, do: Enum.filter(compared, &({&1.family, &1.peer} == key))
+    row = 22
+    height = @top + length(families) * row + 16
+
+    """
+    <svg xmlns="http://www.w3.org/2000/svg" width="#{@width}" height="#{height}" \
+    viewBox="0 0 #{@width} #{height}" font-family="sans-serif" font-size="12">
+    <rect width="100%" height="100%" fill="white"/>
+    <text x="12" y="20" font-size="15" font-weight="bold">Speed relative to other libraries</text>
+    <text x="12" y="37" fill="#555">#{escape(caption)}. Geometric mean per family; right of 1 is faster.</text>
+    #{axis(height)}
+    #{families |> Enum.with_index() |> Enum.map_join("\n", fn {lines, index} -> family(lines, @top + index * row) end)}
+    </svg>
+    """
+  end
+
+  defp family([first | _] = lines, y) do
+    speeds = Enum.map(lines, &:math.log(speed(&1)))
+    speed = :math.exp(Enum.sum(speeds) / length(speeds))
+    [from, to] = Enum.sort([x(1.0), x(speed)])
+    label = "#{first.family} (#{length(lines)}) vs #{first.peer}"
+
+    ~s(<text x="#{@label}" y="#{y + 14}" text-anchor="end">#{escape(label)}</text>) <>
+      ~s(<rect x="#{from}" y="#{y + 4}" width="#{Float.round(to - from, 1)}" height="13" ) <>
+      ~s(fill="#{if speed >= 1, do: "#3f8f5f", else: "#c2703d"}"/>) <>
+      ~s(<text x="#{@width - 12}" y="#{y + 14}" text-anchor="end">) <>
+      ~s(#{:erlang.float_to_binary(speed, decimals: 2)}</text>)
   end
 
   defp with_headings(lines) do

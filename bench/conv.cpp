@@ -6,7 +6,7 @@
 #include "bench/bench.hpp"
 #include "bench/conv_peers.hpp"
 #include "bench/workload.hpp"
-#include "kernels/nn/convolution.hpp"
+#include "kernels/nn/conv/convolution.hpp"
 
 namespace dala::bench {
 namespace {

@@ -45,6 +45,7 @@ defmodule Bench.Report do
   end
 
   def chart(lines), do: Chart.render(lines, "#{machine()}, #{date()}")
+  def summary_chart(lines), do: Chart.summary(lines, "#{machine()}, #{date()}")
 
   def machine do
     name =

@@ -35,6 +35,7 @@ defmodule Bench.Run do
       File.mkdir_p!(@results)
       File.write!(Path.join(@results, "results.json"), Report.json(lines, options))
       File.write!(Path.join(@results, "chart.svg"), Report.chart(lines))
+      File.write!(Path.join(@results, "summary.svg"), Report.summary_chart(lines))
     end
 
     if Enum.all?(lines, &Line.good?/1), do: :ok, else: System.halt(1)

@@ -25,13 +25,13 @@ foreach(name IN LISTS names)
   string(APPEND entries "    {\"${name}\",\n     {\"${text}\",\n      ${size}}},\n")
 endforeach()
 
-set(content "// Generated from the .cl files under c_src/kernels. Do not edit.
+set(content "// Generated from the .cl and .h files under c_src/kernels. Do not edit.
 #include \"kernels/embedded_sources.hpp\"
 
 namespace dala {
 
-const std::map<std::string_view, std::string_view>& embedded_sources() {
-  static const std::map<std::string_view, std::string_view> sources = {
+const SourceFiles& embedded_sources() {
+  static const SourceFiles sources = {
 ${entries}  };
   return sources;
 }

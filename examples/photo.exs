@@ -1,7 +1,7 @@
-# From a photo to results: installs the freely licensed models, runs each on a picture, prints what
-# it found and how long it took, and writes the picture with that drawn onto it.
+# From a photo to results: installs the freely licensed models, runs each on an image, prints what
+# it found and how long it took, and writes the annotated image.
 #
-#     make demo-ml                        # on the pictures in examples/pictures
+#     make demo-ml                        # on the images in examples/pictures
 #     make demo-ml PICTURE=photo.jpg      # on your own
 #
 # mix run examples/photo.exs [--picture FILE] [--out DIR] [--thumbnails DIR]
@@ -35,17 +35,17 @@ defmodule Photo do
       ML.Gpu.free_model(loaded)
     end
 
-    title("To look at")
+    title("Annotated images")
     say(Path.expand(out))
   end
 
-  # Models are installed once; those that need a licence to be accepted are used where they are.
+  # Models are installed once. One whose licence must be accepted is used only if it is installed.
   defp install(%{installed: %{}}), do: true
 
   defp install(%{licence: %{free?: false}} = model) do
-    title("#{model.name} is left out")
+    title("#{model.name} is skipped")
     say(model.licence.text)
-    say("mix dala.models install #{model.name} --accept-licence installs it for the next time.")
+    say("To include it: mix dala.models install #{model.name} --accept-licence")
     false
   end
 
@@ -63,7 +63,7 @@ defmodule Photo do
 
       {:error, error} ->
         say(Exception.message(error))
-        say("A file that you have already: mix dala.models import PATH --as #{model.name}")
+        say("If you have the file: mix dala.models import PATH --as #{model.name}")
         false
     end
   end
@@ -82,7 +82,7 @@ defmodule Photo do
     for class <- classes, do: say("#{percent(class.score)} #{class.label}")
   end
 
-  defp show(task, []) when task in [:detect, :faces], do: say("nothing")
+  defp show(task, []) when task in [:detect, :faces], do: say("nothing found")
 
   defp show(task, found) when task in [:detect, :faces] do
     for thing <- found, do: say("#{percent(thing.score)} #{thing.label} at #{box(thing.box)}")
@@ -116,7 +116,7 @@ defmodule Photo do
   defp write(image, name, out, thumbnails) do
     path = Path.join(out, "#{name}.png")
     :ok = Image.write(image, path)
-    say("drawn: #{path}")
+    say("written: #{path}")
 
     if thumbnails do
       File.mkdir_p!(thumbnails)

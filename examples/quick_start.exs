@@ -33,11 +33,8 @@ defmodule QuickStart do
 
     say("")
 
-    say(
-      "Each kernel is compiled when it is first used, which takes about a second; the result is"
-    )
-
-    say("kept in #{info.cache_dir}, so the next run of this tour is faster.")
+    say("Each kernel is compiled at its first use, which takes about a second, and cached in")
+    say("#{info.cache_dir}, so the next run of this tour is faster.")
   end
 
   defp buffers do
@@ -53,7 +50,7 @@ defmodule QuickStart do
     show("inspect(c)", c)
 
     say("")
-    say("A mistake is an error that says what is wrong, and changes nothing:")
+    say("A wrong call returns an error that says what was expected, and changes nothing:")
     {:error, error} = Compute.add(a, Compute.buffer([1, 2], {2}), c)
     show("reason", error.reason)
     show("message", error.message)
@@ -69,32 +66,26 @@ defmodule QuickStart do
     last = List.last(ids)
     show("submitted as", "#{hd(ids)} to #{last}")
     show("poll(#{last})", Compute.poll(last))
-    say("this process is free to do other things until the message comes")
+    say("this process can do other work until the message arrives")
 
     receive do
       {:dala_gpu, ^last, result} -> show("message for #{last}", result)
     end
 
     show("poll(#{last})", Compute.poll(last))
-    show("the last of them", numbers |> Compute.read_list() |> List.last())
+    show("the last element", numbers |> Compute.read_list() |> List.last())
   end
 
   defp pipeline do
-    title("A pipeline: softmax(relu(x) * 2), checked once, run many times")
+    title("A pipeline: softmax(relu(x) * 2), validated once, run many times")
     x = Compute.buffer([-1.0, 0.5, 1.0], {3})
     y = Compute.buffer_zeros({3}, :f32)
 
     pipeline =
       Pipeline.new()
-      |> Pipeline.add(%{op: :run_kernel, kernel: :relu, inputs: [x], output: y})
-      |> Pipeline.add(%{
-        op: :run_kernel,
-        kernel: :scalar_mul,
-        inputs: [y],
-        output: y,
-        params: %{scalar: 2}
-      })
-      |> Pipeline.add(%{op: :run_kernel, kernel: :softmax, inputs: [y], output: y})
+      |> Pipeline.run_kernel(:relu, [x], y)
+      |> Pipeline.run_kernel(:scalar_mul, [y], y, scalar: 2)
+      |> Pipeline.run_kernel(:softmax, [y], y)
 
     show("pipeline", pipeline)
     timed("first run", fn -> :ok = Pipeline.run(pipeline) end)
@@ -106,7 +97,7 @@ defmodule QuickStart do
   end
 
   defp custom_kernel do
-    title("Your own kernel")
+    title("A custom kernel")
     say("swish(x) = x / (1 + exp(-x)), as one line of OpenCL C:")
 
     timed("register", fn ->
@@ -121,12 +112,12 @@ defmodule QuickStart do
 
   defp matmul do
     n = 512
-    title("A matrix product, #{n} by #{n}")
+    title("Matrix multiplication, #{n} by #{n}")
     a = Compute.buffer(for(_ <- 1..(n * n), do: :rand.uniform()), {n, n})
     b = Compute.buffer(for(_ <- 1..(n * n), do: :rand.uniform()), {n, n})
     c = Compute.buffer_zeros({n, n}, :f32)
 
-    timed("first product", fn -> :ok = Compute.matmul(a, b, c) end)
+    timed("first call", fn -> :ok = Compute.matmul(a, b, c) end)
     times = for _ <- 1..20, do: elem(:timer.tc(fn -> :ok = Compute.matmul(a, b, c) end), 0)
     best = Enum.min(times)
 
@@ -161,7 +152,7 @@ defmodule QuickStart do
       end
 
     :ok = Image.write(Image.new(2 * width, height, both), path)
-    say("before and after, to look at: #{path}")
+    say("before and after: #{path}")
   end
 
   defp rows(rgba, width), do: for(<<row::binary-size(4 * width) <- rgba>>, do: row)
@@ -178,7 +169,7 @@ defmodule QuickStart do
     title("Memory")
     for {key, bytes} <- Compute.memory_info(), do: show(key, Bytes.format(bytes))
     say("")
-    say("That was the tour. README.md says what else there is.")
+    say("End of the tour. README.md lists the other features.")
   end
 
   defp title(text), do: IO.puts("\n#{text}\n#{String.duplicate("-", String.length(text))}")

@@ -19,10 +19,10 @@ defmodule Sunset do
     rays(surface)
     :ok = Gpu.present(surface)
     :ok = Gpu.snapshot(surface, path)
-    IO.puts("#{@width} by #{@height} pixels are in #{path}")
+    IO.puts("wrote #{@width} by #{@height} pixels to #{path}")
   end
 
-  # A kernel of our own; its result does not leave the device.
+  # A custom kernel; its result does not leave the device.
   defp sky(surface) do
     :ok =
       Kernel.register(
@@ -61,7 +61,7 @@ defmodule Sunset do
     end
   end
 
-  # Beyond the edges, which clip.
+  # The rays extend past the edges, where drawing is clipped.
   defp rays(surface) do
     for angle <- 10..170//10 do
       {x, y} = {:math.cos(angle * :math.pi() / 180), :math.sin(angle * :math.pi() / 180)}

@@ -1,16 +1,18 @@
 defmodule Dala.GuidesTest do
   use Dala.Test.GpuCase, async: true
 
+  import ExUnit.CaptureIO
+
   alias Dala.Media.Image
   alias Dala.Test.KernelTable
 
   @start "<!-- The table is checked by test/guides_test.exs, which also says how to renew it. -->\n"
 
-  test "the table of kernels is that of the kernels there are" do
+  test "the table of kernels is up to date" do
     check_table("guides/kernels.md", KernelTable.render())
   end
 
-  test "the table of filters is that of the filters there are, with a picture each" do
+  test "the table of filters is up to date and has an image for each filter" do
     check_table("guides/filters.md", KernelTable.render_filters())
 
     for name <- Dala.Media.Gpu.Filter.names() do
@@ -25,7 +27,8 @@ defmodule Dala.GuidesTest do
       File.write!(guide, before <> @start <> rendered)
     else
       assert table == rendered,
-             "#{guide} is out of date; DALA_UPDATE_GUIDES=1 mix test test/guides_test.exs renews it"
+             "#{guide} is out of date; update it with " <>
+               "DALA_UPDATE_GUIDES=1 mix test test/guides_test.exs"
     end
   end
 
@@ -44,7 +47,7 @@ defmodule Dala.GuidesTest do
     assert {:ok, %{width: 64, height: 48}} = Image.read(Path.join(dir, "soft.png"))
   end
 
-  # The Elixir code of a document, in order, but for configuration and dependencies.
+  # The Elixir code blocks of a document, in order, without configuration and dependencies.
   defp code(file) do
     blocks = Regex.scan(~r/^```elixir\n(.*?)^```$/ms, File.read!(file), capture: :all_but_first)
 
@@ -54,8 +57,26 @@ defmodule Dala.GuidesTest do
   end
 
   test "the examples of the README" do
-    {_result, binding} = Code.eval_string(Enum.join(code("README.md"), "\n"))
+    code = Enum.join(code("README.md"), "\n")
+    {{_result, binding}, output} = with_io(fn -> Code.eval_string(code) end)
+    assert output =~ "shape"
     assert_close(Compute.read_list(binding[:c]), softmax([1.0, 2.0, 3.0]))
+  end
+
+  test "the links and images of the README and the guides" do
+    for file <- ["README.md", "CONTRIBUTING.md" | Path.wildcard("guides/*.{md,livemd,cheatmd}")],
+        [target] <-
+          Regex.scan(~r/\]\(([^)#]+)[^)]*\)/, File.read!(file), capture: :all_but_first),
+        not String.starts_with?(target, "http") do
+      assert File.regular?(Path.expand(target, Path.dirname(file))), "#{file} links to #{target}"
+    end
+  end
+
+  test "the cheatsheet" do
+    code = Enum.join(code("guides/cheatsheet.cheatmd"), "\n")
+    output = capture_io(fn -> Code.eval_string(code) end)
+    assert output =~ "scalar_mul"
+    assert output =~ "elementwise_add"
   end
 
   defp softmax(list) do
@@ -71,7 +92,11 @@ defmodule Dala.GuidesTest do
       b: Compute.buffer([8, 8], {2}),
       output: zeros({2}),
       image: image,
-      blurred: zeros({3, 6}, :u8)
+      blurred: zeros({3, 6}, :u8),
+      small: Compute.buffer([1, 2, 3, 4], {2, 2}, :u8),
+      large: zeros({4, 6}, :u8),
+      table: Compute.buffer(Enum.map(0..255, &(255 - &1)), {256}, :u8),
+      recoloured: zeros({3, 6}, :u8)
     ]
 
     Code.eval_string(Enum.join(code("guides/custom_kernels.md"), "\n"), binding)
@@ -85,12 +110,16 @@ defmodule Dala.GuidesTest do
       end
 
     assert Compute.read_list(binding[:blurred]) == List.flatten(rows)
+    above = [1, 1, 1, 2, 2, 2]
+    below = [3, 3, 3, 4, 4, 4]
+    assert Compute.read_list(binding[:large]) == above ++ above ++ below ++ below
+    assert Compute.read_list(binding[:recoloured]) == Enum.map(0..17, &(255 - &1))
   end
 
   test "the examples on surfaces" do
     dir = scratch_dir("guide")
 
-    # Windows are for test/system/window_test.exs.
+    # test/system/window_test.exs covers windows.
     blocks = Enum.reject(code("guides/surfaces.md"), &(&1 =~ "window"))
     code = String.replace(Enum.join(blocks, "\n"), "frame.png", Path.join(dir, "frame.png"))
     Code.eval_string(code)
@@ -99,7 +128,7 @@ defmodule Dala.GuidesTest do
     assert <<32, 32, 32, 255, _rest::binary>> = image.data
   end
 
-  test "the example of a surface writes a picture" do
+  test "the surface example writes an image" do
     path = Path.join(scratch_dir("example"), "surface.png")
 
     {output, 0} =
@@ -120,11 +149,11 @@ defmodule Dala.GuidesTest do
     Code.eval_string(Enum.join(code("guides/tflite.md"), "\n"))
   end
 
-  test "the examples on pictures and models" do
+  test "the examples on vision tasks" do
     Code.eval_string(Enum.join(code("guides/vision.md"), "\n"))
   end
 
-  test "the example on pipelines, and what it says about it" do
+  test "the example on pipelines, and its plan" do
     image =
       Compute.buffer(List.duplicate(-1, 500_000) ++ List.duplicate(4, 500_000), {1000, 1000})
 

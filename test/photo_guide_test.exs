@@ -1,6 +1,6 @@
 defmodule Dala.PhotoGuideTest do
-  # The code of guides/photo.md and guides/photo.livemd, run with models of the tests' own. Not
-  # async: where models are is a setting of the whole VM.
+  # The code of guides/photo.md, guides/photo.livemd and guides/deployment.md, run with stand-in
+  # models. Not async: the models directory is a global setting.
 
   use Dala.Test.GpuCase, async: false
 
@@ -50,9 +50,24 @@ defmodule Dala.PhotoGuideTest do
         do: assert({:ok, _picture} = Image.read(Path.join("guides", path)))
   end
 
+  test "the Phoenix example", %{scratch: scratch} do
+    [code] = code("guides/deployment.md")
+    {{:module, vision, _binary, _last}, _binding} = Code.eval_string(code)
+    vision.load()
+
+    path = Path.join(scratch, "upload.png")
+    :ok = Image.write(Image.new(64, 48, Dala.Media.TestScene.frame(64, 48)), path)
+    assert {:ok, jpeg} = vision.mark_faces(File.read!(path))
+    assert {:ok, %Image{width: 64, height: 48}} = Image.decode(jpeg)
+    assert {:error, %{reason: :unsupported}} = vision.mark_faces("not an image")
+  after
+    :persistent_term.erase(MyApp.Vision)
+    Dala.Gpu.Compute.Kernel.unregister(:my_app_faces)
+  end
+
   test "the Livebook" do
     [install | cells] = code("guides/photo.livemd")
-    # What it installs is this library.
+    # It installs this library.
     assert install =~ ~s|Mix.install([{:dala_gpu, path: Path.join(__DIR__, "..")}])|
     file = Path.expand("guides/photo.livemd")
 

@@ -1,6 +1,6 @@
 defmodule Dala.PropertiesTest do
   # Random shapes, values and sequences of commands, compared with the same in plain Elixir.
-  # PropEr is used when it is there (Debian: erlang-proper).
+  # These tests use PropEr if it is installed (Debian: erlang-proper).
   use Dala.Test.GpuCase, async: true
 
   @compile {:no_warn_undefined, [:proper, :proper_types]}
@@ -57,27 +57,27 @@ defmodule Dala.PropertiesTest do
 
   # Properties
 
-  test "a list that went in comes out again" do
+  test "lists round-trip" do
     check(typed_list(), fn {dtype, dims, list} ->
       buffer = Compute.buffer(list, dims, dtype)
       Compute.read_list(buffer) == list and Compute.shape(buffer) == List.to_tuple(dims)
     end)
   end
 
-  test "floats that went in come out again, to the bit" do
+  test "floats round-trip bit by bit" do
     check(:proper_types.list(:proper_types.float()), fn list ->
       Compute.read_list(Compute.buffer(list, {length(list)}, :f64)) == list and
         Compute.read(Compute.buffer(list, {length(list)}, :f32)) == f32(list)
     end)
   end
 
-  test "bytes that went in come out again" do
+  test "bytes round-trip" do
     check(:proper_types.binary(), fn binary ->
       Compute.read(Compute.buffer_from_binary(binary, {byte_size(binary)}, :u8)) == binary
     end)
   end
 
-  test "one bad element anywhere is found and named" do
+  test "one invalid element anywhere is reported" do
     generator =
       bind(:proper_types.integer(1, 50), fn count ->
         {count, :proper_types.integer(0, count - 1),
@@ -132,7 +132,7 @@ defmodule Dala.PropertiesTest do
     end
   end
 
-  test "broadcasting gives what indexing by hand gives" do
+  test "broadcasting agrees with explicit indexing" do
     # A shape, and for each input which dimensions to shrink to 1 and how many to leave out.
     input = {:proper_types.vector(4, :proper_types.boolean()), :proper_types.integer(0, 4)}
 
@@ -217,7 +217,7 @@ defmodule Dala.PropertiesTest do
     end)
   end
 
-  test "any sequence of commands, reads and frees gives what one after the other gives" do
+  test "any sequence of commands, reads and frees agrees with sequential execution" do
     slot = :proper_types.integer(0, 3)
 
     step =
@@ -245,7 +245,7 @@ defmodule Dala.PropertiesTest do
     )
   end
 
-  test "a pipeline gives what its kernels give one by one" do
+  test "a pipeline agrees with its kernels run one by one" do
     slot = :proper_types.integer(0, 3)
 
     step =

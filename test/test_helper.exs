@@ -2,9 +2,12 @@
 # does not look as if it had been, and failed ones once more.
 ExUnit.start(formatters: [ExUnit.CLIFormatter, Dala.Test.SummaryFormatter], timeout: 120_000)
 
+# Tests capture what is logged.
+{:ok, _apps} = Application.ensure_all_started(:logger)
+
 # Models that the user has installed are not for these tests.
 no_models = Path.join(Mix.Project.build_path(), "no_models")
-:persistent_term.put({Dala.ML.Gpu.Models, :last_folder}, no_models)
+:persistent_term.put({Dala.ML.Models.Location, :last_folder}, no_models)
 
 Dala.Test.GpuCase.prepare_slow()
 

@@ -11,10 +11,21 @@
 namespace dala {
 namespace {
 
+// Words are shown bare, since an atom reads so too; any other text in quotes, such as "3".
+std::string shown(const ParamValue& given) {
+  const auto* name = std::get_if<std::string>(&given);
+  if (name == nullptr) return to_string(given);
+  const auto letter = [](char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); };
+  const auto inside = [&](char c) { return letter(c) || c == '_' || (c >= '0' && c <= '9'); };
+  const bool word =
+      !name->empty() && letter(name->front()) && std::all_of(name->begin(), name->end(), inside);
+  return word ? *name : "\"" + *name + "\"";
+}
+
 [[noreturn]] void reject(const Descriptor& kernel, const ParamSpec& spec, const std::string& wanted,
                          const ParamValue& given) {
-  throw Error(Reason::invalid_param, text(spec.name, " of ", kernel.name, " must be ", wanted,
-                                          ", got ", to_string(given)));
+  throw Error(Reason::invalid_param,
+              text(spec.name, " of ", kernel.name, " must be ", wanted, ", got ", shown(given)));
 }
 
 // The shortest text that reads back as the same number.
@@ -121,10 +132,15 @@ ParamValue checked_list(const Descriptor& kernel, const ParamSpec& spec, const P
     valid = !whole && fits(*number);
   } else if (const auto* numbers = std::get_if<std::vector<double>>(&given)) {
     const auto& counts = spec.counts;
-    valid = std::find(counts.begin(), counts.end(), numbers->size()) != counts.end() &&
+    valid = (counts.empty() ||
+             std::find(counts.begin(), counts.end(), numbers->size()) != counts.end()) &&
             std::all_of(numbers->begin(), numbers->end(), fits);
   }
   if (valid) return given;
+  if (spec.counts.empty()) {
+    reject(kernel, spec,
+           text(range_text(whole ? "an integer" : "a number", spec), ", or a list of them"), given);
+  }
   std::vector<std::string> counts;
   for (size_t count : spec.counts) counts.push_back(std::to_string(count));
   reject(kernel, spec,
@@ -154,7 +170,9 @@ ParamValue checked_axes(const Descriptor& kernel, const ParamSpec& spec, const P
   const auto* axes = std::get_if<std::vector<double>>(&given);
   if (axes == nullptr) reject(kernel, spec, "a list of integers", given);
   for (double axis : *axes) {
-    if (std::trunc(axis) != axis) reject(kernel, spec, "a list of integers", given);
+    if (std::trunc(axis) != axis || std::abs(axis) > 0x1p53) {
+      reject(kernel, spec, "a list of integers", given);
+    }
   }
   return given;
 }

@@ -5,6 +5,7 @@
 
 #include <functional>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <variant>
@@ -21,7 +22,7 @@ struct Body;
 
 // A parameter as it comes from the caller. Atoms and strings are both text; a tuple or list of
 // numbers is a vector.
-using ParamValue = std::variant<bool, int64_t, double, std::string, std::vector<double>>;
+using ParamValue = Variant<bool, int64_t, double, std::string, std::vector<double>>;
 using Params = std::map<std::string, ParamValue>;
 
 std::string to_string(const ParamValue& value);
@@ -50,7 +51,8 @@ struct ParamSpec {
   double max = 1e300;
   std::vector<std::string> choices;
   std::string summary;
-  std::vector<size_t> counts = {};  // of `integers` and `numbers`: the lengths a list may have
+  // Of `integers` and `numbers`: the lengths a list may have. None: the descriptor's own rule.
+  std::vector<size_t> counts = {};
 };
 
 // A call being validated or planned: types instead of memory.
@@ -96,6 +98,7 @@ struct Descriptor {
       expand = {};
   std::function<bool()> gone = {};  // set: true once it stands for nothing any more
   bool custom = false;              // registered by a user
+  std::vector<std::shared_ptr<Program>> programs = {};  // of a custom one: built at registration
   // A small call that passes, for kernels that a single element everywhere does not satisfy.
   std::function<Call(DType)> sample = {};
 };

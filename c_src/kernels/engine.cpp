@@ -16,9 +16,48 @@ std::vector<TensorType> types_of(const std::vector<BufferPtr>& buffers) {
 
 }  // namespace
 
-Engine::Engine(const Config& config)
-    : runtime_(config),
+Engine::Engine(const Config& config, std::function<void(const Error&)> on_lost)
+    : runtime_(config, std::move(on_lost)),
       planner_(runtime_.device(), runtime_.programs(), runtime_.config().matmul) {}
+
+void Engine::add_custom(Descriptor descriptor) {
+  auto programs =
+      std::make_shared<Programs>(descriptor.programs.begin(), descriptor.programs.end());
+  descriptor.programs.clear();
+  if (descriptor.plan) {
+    descriptor.plan = [this, programs, plan = std::move(descriptor.plan)](const Call& call,
+                                                                          Planner& planner) {
+      Launch launch = plan(call, planner);
+      const std::lock_guard lock(custom_mutex_);
+      for (const Step& step : launch.steps) {
+        if (const auto* kernel = std::get_if<KernelStep>(&step)) programs->insert(kernel->program);
+      }
+      return launch;
+    };
+  }
+  const std::string name = descriptor.name;
+  registry_.add(std::move(descriptor));
+  const std::lock_guard lock(custom_mutex_);
+  custom_programs_[name] = std::move(programs);
+}
+
+bool Engine::remove_custom(const std::string& name) {
+  if (!registry_.remove(name)) return false;
+  Programs programs;
+  {
+    const std::lock_guard lock(custom_mutex_);
+    const auto found = custom_programs_.find(name);
+    if (found == custom_programs_.end()) return true;
+    programs.swap(*found->second);
+    custom_programs_.erase(found);
+  }
+  for (const auto& program : programs) planner_.forget(program);
+  // The worker is joined before the programs of the runtime go.
+  runtime_.worker().post([this, programs = std::move(programs)] {
+    for (const auto& program : programs) runtime_.programs().discard(program);
+  });
+  return true;
+}
 
 Stage Engine::planned(const Descriptor& descriptor, const Call& call,
                       const std::vector<BufferPtr>& inputs, const BufferPtr& output) {
@@ -70,7 +109,7 @@ PlannedStage Engine::pipeline_copy(const BufferPtr& from, const BufferPtr& to) {
   const bool arithmetic = to->type().dtype != DType::f64 || planner_.fp64();
   if (arithmetic && !result.stage.launch->steps.empty()) {
     result.fusible =
-        Fusible{op_body({"identity", 1, 0}, call, planner_, {}), call.inputs, call.output};
+        Fusible{op_body({"identity", 1, 0}, to->type().dtype, call, {}), call.inputs, call.output};
   }
   return result;
 }

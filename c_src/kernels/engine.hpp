@@ -1,7 +1,10 @@
 // The runtime together with its kernels: turns a named call into a stage that the scheduler runs.
 #pragma once
 
+#include <map>
 #include <memory>
+#include <mutex>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -14,11 +17,20 @@ namespace dala {
 
 class Engine {
  public:
-  explicit Engine(const Config& config);
+  explicit Engine(const Config& config, std::function<void(const Error&)> on_lost = nullptr);
+
+  // Jobs of the runtime's threads refer to the registry and the planner, which go before it.
+  ~Engine() { runtime_.stop(); }
+  Engine(const Engine&) = delete;
+  Engine& operator=(const Engine&) = delete;
 
   Runtime& runtime() { return runtime_; }
   Registry& registry() { return registry_; }
   Planner& planner() { return planner_; }
+
+  // Adds a kernel of a user's own. With it goes what was compiled for it, in memory and on disk.
+  void add_custom(Descriptor descriptor);
+  bool remove_custom(const std::string& name);
 
   // Validates a call of a kernel that is one launch, and plans it. Nothing runs and no buffer
   // changes.
@@ -41,6 +53,10 @@ class Engine {
   Stage planned(const Descriptor& descriptor, const Call& call,
                 const std::vector<BufferPtr>& inputs, const BufferPtr& output);
 
+  using Programs = std::set<std::shared_ptr<Program>>;
+
+  std::mutex custom_mutex_;
+  std::map<std::string, std::shared_ptr<Programs>> custom_programs_;  // by the kernel's name
   Runtime runtime_;
   Registry registry_;
   Planner planner_;

@@ -12,24 +12,11 @@
 #include <vector>
 
 #include "kernels/descriptor.hpp"
+#include "kernels/program_source.hpp"
 #include "runtime/device.hpp"
 #include "runtime/program.hpp"
 
 namespace dala {
-
-using Defines = std::vector<std::pair<std::string, std::string>>;
-
-// Macros as text, for those that hold to the end of a program.
-std::string lines(const Defines& defines);
-
-// A piece of a program: generated code, or a file below c_src/kernels, under macros that end with
-// it. A file may appear several times, once per kernel that it is the template of.
-struct Part {
-  std::string file;
-  Defines defines = {};
-  std::string code = {};  // in front of the file
-  bool operator==(const Part&) const = default;
-};
 
 class Planner {
  public:
@@ -52,20 +39,27 @@ class Planner {
   void need_arithmetic(const std::string& kernel, const Call& call) const;
   bool fp64() const { return device_.info().fp64; }
 
-  // The program of the named files, in order, under the given macros. `files` are paths below
-  // c_src/kernels, e.g. {"elementwise/ops.cl", "elementwise/pointwise_cpu.cl"}.
-  std::shared_ptr<Program> program(const std::vector<std::string>& files, const Defines& defines);
-  // The same with `prelude` (generated code) in front, and further build options.
+  // A program that several kernels share: building costs much the same for one kernel as for
+  // twenty. `source` is called only the first time `key` is asked for. Its files see CPU_CLASS, 1
+  // for devices that are CPUs, and 0.
+  std::shared_ptr<Program> program(const std::string& key,
+                                   const std::function<ProgramSource()>& source,
+                                   const std::string& options = "");
+  // The same of `prelude`, code that is none of ours, and files behind it.
   std::shared_ptr<Program> program(const std::string& prelude,
                                    const std::vector<std::string>& files, const Defines& defines,
                                    const std::string& options = "");
-  // A program that several kernels share: building costs much the same for one kernel as for
-  // twenty. `parts` is called only the first time `key` is asked for.
-  std::shared_ptr<Program> program(const std::string& key,
-                                   const std::function<std::vector<Part>()>& parts,
-                                   const std::string& options = "");
+  // A user's own source, with the pragmas that ours have. Forgotten with its last kernel.
+  std::shared_ptr<Program> foreign_program(const std::string& source, const std::string& options);
+  // The next one who asks for it gets a new program.
+  void forget(const std::shared_ptr<Program>& program);
 
  private:
+  std::shared_ptr<Program> known(const std::string& key,
+                                 const std::function<ProgramSource()>& source,
+                                 const std::string& options);
+  std::string text_of(const ProgramSource& source) const;
+
   const Device& device_;
   ProgramCache& programs_;
   std::string matmul_;

@@ -7,10 +7,13 @@
 #include "kernels/draw/draw.hpp"
 #include "kernels/elementwise/elementwise.hpp"
 #include "kernels/image/kernels.hpp"
+#include "kernels/index/index.hpp"
 #include "kernels/linalg/matmul.hpp"
 #include "kernels/nn/nn.hpp"
 #include "kernels/reduce/reduce.hpp"
+#include "kernels/scan/scan.hpp"
 #include "kernels/shape/shape.hpp"
+#include "kernels/sort/sort.hpp"
 #include "runtime/error.hpp"
 
 namespace dala {
@@ -39,9 +42,14 @@ size_t strangeness(const std::string& given, const std::string& name) {
 
 std::string suggestion(const std::string& given, const std::vector<std::string>& names) {
   constexpr size_t kMost = 3;
-  const size_t limit = std::max<size_t>(2, given.size() / 3);
+  constexpr size_t kMostWork = 200'000;  // letters that are compared: well below a millisecond
+  // A third of the letters may be wrong: more than that is another word.
+  const size_t limit = std::clamp<size_t>(given.size() / 3, 1, 3);
   std::vector<std::pair<size_t, std::string>> near;
+  size_t work = 0;
   for (const std::string& name : names) {
+    work += given.size() * name.size();
+    if (work > kMostWork) break;
     const size_t distance = strangeness(given, name);
     if (distance <= limit) near.emplace_back(distance, name);
   }
@@ -57,8 +65,9 @@ std::string suggestion(const std::string& given, const std::vector<std::string>&
 }  // namespace
 
 Registry::Registry() {
-  for (auto family : {elementwise_kernels, shape_kernels, reduce_kernels, linalg_kernels,
-                      nn_kernels, image_kernels, draw_kernels}) {
+  for (auto family :
+       {elementwise_kernels, shape_kernels, reduce_kernels, scan_kernels, sort_kernels,
+        index_kernels, linalg_kernels, nn_kernels, image_kernels, draw_kernels}) {
     for (Descriptor& descriptor : family()) {
       std::string name = descriptor.name;
       kernels_.emplace(std::move(name), std::make_shared<Descriptor>(std::move(descriptor)));

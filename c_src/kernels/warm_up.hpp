@@ -4,6 +4,7 @@
 
 #include <functional>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -23,8 +24,10 @@ struct WarmUpStep {
 };
 
 // Takes minutes on a driver that compiles slowly: for a thread of its own. `tell` is called
-// before each kernel. Kernels of types that the device does not have are passed over.
+// before each kernel. Kernels of types that the device does not have are passed over, and so are
+// those whose names are not among `kernels`, where that is given.
 void warm_up(Engine& engine, const std::vector<DType>& dtypes,
+             const std::optional<std::set<std::string>>& kernels,
              const std::function<void(const WarmUpStep&)>& tell);
 
 }  // namespace dala

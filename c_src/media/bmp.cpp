@@ -1,5 +1,6 @@
-// BMP files: palettes of up to 8 bits, 16 and 32 bits with or without masks, 24 bits; rows from
-// the bottom up or from the top down. Not the run-length encoded ones.
+// The BMP decoder. Supported are palettes of 1, 4 and 8 bits per pixel, 24 bits, and 16 and 32 bits
+// with or without colour masks, with rows stored bottom-up or top-down. Run-length encoded files
+// are not supported.
 #include <algorithm>
 #include <array>
 #include <bit>
@@ -67,13 +68,16 @@ void read_masks(Header& header, const Reader& file) {
     unsupported(header.compression <= 2 ? "run-length encoded pixels"
                                         : text("compression ", header.compression));
   }
-  if (header.bits != 16 && header.bits != 32) damaged("masks are for 16 or 32 bits per pixel");
-  // In the header from its second version on, behind it in the first: the same place.
+  if (header.bits != 16 && header.bits != 32) {
+    damaged(text("colour masks need 16 or 32 bits per pixel, it has ", header.bits));
+  }
+  // The masks are part of version 2 and later headers and follow the header in version 1. The
+  // offset is the same.
   const bool alpha = header.compression == kMasksWithAlpha || header.bytes >= 56;
   for (size_t i = 0; i < (alpha ? 4U : 3U); ++i) {
     const uint32_t mask = file.number(kFileHeader + 40 + 4 * i, 4);
     const uint32_t ones = mask == 0 ? 0 : mask >> std::countr_zero(mask);
-    if ((ones & (ones + 1)) != 0) damaged("a mask has gaps");
+    if ((ones & (ones + 1)) != 0) damaged("the bits of a colour mask are not contiguous");
     header.masks[i] = mask;
   }
 }
@@ -86,7 +90,9 @@ Header read_header(const Reader& file) {
     header.height = file.number(kFileHeader + 6, 2);
     header.bits = file.number(kFileHeader + 10, 2);
   } else {
-    if (header.bytes < 40 || header.bytes > 1024) damaged("its header has an unknown size");
+    if (header.bytes < 40 || header.bytes > 1024) {
+      damaged(text("its header has ", header.bytes, " bytes, expected 12 or 40 to 1024"));
+    }
     header.width = static_cast<int32_t>(file.number(kFileHeader + 4, 4));
     header.height = static_cast<int32_t>(file.number(kFileHeader + 8, 4));
     header.bits = file.number(kFileHeader + 14, 2);
@@ -117,9 +123,11 @@ std::array<Color, 256> read_palette(const Header& header, const Reader& file) {
   palette.fill({0, 0, 0, 255});  // indices beyond the palette are black
   if (header.bits > 8) return palette;
   const size_t size = header.bytes == 12 ? 3 : 4;
-  const size_t most = size_t{1} << header.bits;
-  if (header.colors > most) damaged(text("it says to have ", header.colors, " colours"));
-  const size_t count = header.colors == 0 ? most : header.colors;
+  const size_t capacity = size_t{1} << header.bits;
+  if (header.colors > capacity) {
+    damaged(text("its palette has ", header.colors, " colours, at most ", capacity, " fit"));
+  }
+  const size_t count = header.colors == 0 ? capacity : header.colors;
   for (size_t i = 0; i < count; ++i) {
     const uint32_t bgr = file.number(kFileHeader + header.bytes + size * i, 3);
     palette[i] = {static_cast<uint8_t>(bgr >> 16), static_cast<uint8_t>(bgr >> 8),
@@ -131,8 +139,8 @@ std::array<Color, 256> read_palette(const Header& header, const Reader& file) {
 // The bits under a mask, scaled to 0..255.
 uint8_t channel(uint32_t pixel, uint32_t mask) {
   const auto shift = std::countr_zero(mask);
-  const uint64_t most = mask >> shift;
-  return static_cast<uint8_t>((uint64_t{(pixel & mask) >> shift} * 255 + most / 2) / most);
+  const uint64_t max = mask >> shift;
+  return static_cast<uint8_t>((uint64_t{(pixel & mask) >> shift} * 255 + max / 2) / max);
 }
 
 Color masked(uint32_t pixel, const std::array<uint32_t, 4>& masks) {
@@ -145,15 +153,17 @@ Color masked(uint32_t pixel, const std::array<uint32_t, 4>& masks) {
 
 }  // namespace
 
-Picture decode_bmp(File bytes) {
+Picture decode_bmp(File bytes, const Limits& limits) {
   const Reader file(bytes);
   const Header header = read_header(file);
   const std::array<Color, 256> palette = read_palette(header, file);
-  Picture picture = allocate_picture("the BMP file", header.width, header.height);
+  check_size("the BMP file", header.width, header.height, limits);
   const size_t start = file.number(10, 4);
   const size_t row_bytes = header.row_bytes();
-  // All of it or nothing; the size is within kMaxPixels, so this does not overflow.
+  // A truncated file is rejected as a whole. The product cannot overflow: the size is checked
+  // against kMaxPixels.
   const std::byte* rows = file.part(start, row_bytes * static_cast<size_t>(header.height));
+  Picture picture = allocate_picture(header.width, header.height, limits);
   auto* to = reinterpret_cast<uint8_t*>(picture.data());
   for (int64_t y = 0; y < header.height; ++y) {
     const auto place = static_cast<size_t>(header.top_down ? y : header.height - 1 - y);

@@ -2,7 +2,7 @@
 
 #include <dlfcn.h>
 
-// jpeglib.h needs size_t and FILE from the one who includes it.
+// jpeglib.h uses size_t and FILE without including their headers.
 #include <cstddef>
 #include <cstdio>
 // clang-format off
@@ -60,7 +60,7 @@ void* CodecLibrary::symbol(const char* name) {
   if (handle_ == nullptr) return nullptr;
   void* found = dlsym(handle_, name);
   if (found == nullptr) {
-    problem_ = text("it has no ", name);
+    problem_ = text("the symbol ", name, " is missing");
     handle_ = nullptr;
   }
   return found;

@@ -1,6 +1,7 @@
-// libpng and libjpeg, opened at run time as libOpenCL is: the NIF loads on a machine that lacks
-// them, and only reading and writing such files says what is missing. The names carry the version
-// of the headers we were built with, since the structs of both libraries are part of their ABI.
+// Loads libpng and libjpeg at run time, as libOpenCL is loaded: the NIF library loads on a machine
+// that lacks them, and only reading or writing such a file reports the missing library. The library
+// names include the version of the headers of this build, since the structs of both libraries are
+// part of their ABI.
 #pragma once
 
 #include <span>
@@ -13,7 +14,7 @@ extern const std::span<const char* const> kJpegLibraries;
 
 class CodecLibrary {
  public:
-  // Opens the first of the names that is there. It stays open.
+  // Opens the first library in `names` that loads. It is never closed.
   explicit CodecLibrary(std::span<const char* const> names);
 
   template <typename Function>
@@ -21,7 +22,7 @@ class CodecLibrary {
     function = reinterpret_cast<Function>(symbol(name));
   }
 
-  // Empty, or why the library or a function is not there.
+  // Why the library or a symbol could not be loaded; empty on success.
   const std::string& problem() const { return problem_; }
 
  private:

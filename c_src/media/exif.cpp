@@ -1,5 +1,6 @@
-// Finds the orientation in a JPEG file's Exif segment: marker segments up to the picture's data,
-// then a TIFF directory of 12-byte entries. Every offset comes from the file and is checked.
+// Reads the orientation from the Exif segment of a JPEG file: it scans the marker segments before
+// the image data and then a TIFF directory of 12-byte entries. Offsets come from the file and are
+// all bounds-checked.
 #include <optional>
 
 #include "media/picture.hpp"
@@ -9,9 +10,9 @@ namespace {
 
 constexpr uint32_t kOrientationTag = 0x0112;
 
-class Reader {
+class TiffReader {
  public:
-  explicit Reader(File bytes) : bytes_(bytes) {}
+  explicit TiffReader(File bytes) : bytes_(bytes) {}
 
   bool little_endian = false;
 
@@ -25,13 +26,13 @@ class Reader {
     return result;
   }
 
-  Reader from(size_t at, size_t size) const { return Reader(bytes_.subspan(at, size)); }
+  TiffReader from(size_t at, size_t size) const { return TiffReader(bytes_.subspan(at, size)); }
 
  private:
   File bytes_;
 };
 
-int orientation_in_tiff(Reader tiff) {
+int orientation_in_tiff(TiffReader tiff) {
   const auto order = tiff.number(0, 2);
   if (order != 0x4949U && order != 0x4d4dU) return 1;  // "II", "MM"
   tiff.little_endian = order == 0x4949U;
@@ -43,7 +44,7 @@ int orientation_in_tiff(Reader tiff) {
     const auto tag = tiff.number(entry, 2);
     if (!tag) return 1;
     if (*tag != kOrientationTag) continue;
-    const uint32_t value = tiff.number(entry + 8, 2).value_or(1);  // a short, at the front
+    const uint32_t value = tiff.number(entry + 8, 2).value_or(1);  // a SHORT, left-aligned
     return value >= 1 && value <= 8 ? static_cast<int>(value) : 1;
   }
   return 1;
@@ -52,8 +53,8 @@ int orientation_in_tiff(Reader tiff) {
 }  // namespace
 
 int exif_orientation(File jpeg) {
-  const Reader reader(jpeg);
-  size_t at = 2;  // after the start marker
+  const TiffReader reader(jpeg);
+  size_t at = 2;  // after the SOI marker
   for (;;) {
     const auto marker = reader.number(at, 2);
     const auto length = reader.number(at + 2, 2);
@@ -62,9 +63,9 @@ int exif_orientation(File jpeg) {
       ++at;
       continue;
     }
-    if (*marker == 0xffda || *marker == 0xffd9) return 1;  // the data, the end
+    if (*marker == 0xffda || *marker == 0xffd9) return 1;  // SOS, EOI
     const bool whole = reader.number(at + 2 + *length - 1, 1).has_value();
-    // "Exif" and two zeros
+    // APP1 that begins with "Exif\0\0"
     if (*marker == 0xffe1 && whole && *length >= 8 && reader.number(at + 4, 4) == 0x45786966U) {
       return orientation_in_tiff(reader.from(at + 10, *length - 8));
     }

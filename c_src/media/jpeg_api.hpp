@@ -1,7 +1,7 @@
-// The functions of libjpeg-turbo that are used, found at run time.
+// The table of the libjpeg-turbo functions in use, resolved at run time.
 #pragma once
 
-// jpeglib.h needs size_t and FILE from the one who includes it.
+// jpeglib.h uses size_t and FILE without including their headers.
 #include <cstddef>
 #include <cstdio>
 // clang-format off
@@ -20,6 +20,7 @@ namespace dala::media {
   X(jpeg_CreateDecompress)     \
   X(jpeg_mem_src)              \
   X(jpeg_read_header)          \
+  X(jpeg_has_multiple_scans)   \
   X(jpeg_start_decompress)     \
   X(jpeg_read_scanlines)       \
   X(jpeg_finish_decompress)    \
@@ -40,7 +41,7 @@ struct JpegApi {
 #undef DALA_JPEG_MEMBER
 };
 
-// Throws `unsupported` where the library is missing.
+// Throws `unsupported` if the library is missing.
 const JpegApi& jpeg();
 
 }  // namespace dala::media

@@ -16,10 +16,10 @@ void JpegErrors::give_up(j_common_ptr info) {
   manager->jump.give_up(message);
 }
 
-// The library goes on after a warning and fills what is missing with grey. We only go on when
-// nothing is missing.
+// libjpeg continues after a warning and fills missing data with grey. Only warnings that do not
+// mean missing data are ignored; all others are errors.
 void JpegErrors::warn(j_common_ptr info, int level) {
-  if (level >= 0) return;  // a remark
+  if (level >= 0) return;  // trace message
   switch (info->err->msg_code) {
     case JWRN_ADOBE_XFORM:
     case JWRN_BOGUS_PROGRESSION:

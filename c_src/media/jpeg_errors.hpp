@@ -1,4 +1,4 @@
-// How libjpeg's errors and warnings become jumps.
+// The libjpeg error manager: turns errors, and warnings about missing data, into jumps.
 #pragma once
 
 #include "media/jpeg_api.hpp"
@@ -15,7 +15,7 @@ class JpegErrors {
 
  private:
   struct Manager {
-    jpeg_error_mgr base;  // first: the library only knows this part
+    jpeg_error_mgr base;  // must be first: libjpeg knows only this part
     Jump jump;
   };
   [[noreturn]] static void give_up(j_common_ptr info);

@@ -1,7 +1,8 @@
-// Errors of libpng and libjpeg: they report by a function that must not return, so it jumps.
+// Error handling for libpng and libjpeg: both report errors by a callback that must not return, so
+// the callback does a longjmp.
 //
-// A jump runs no destructors. Hence all work on these libraries happens inside `attempt`, whose
-// body may own nothing: memory is taken before, in objects that outlive it.
+// A longjmp runs no destructors. Hence every call into these libraries happens inside `attempt`,
+// whose body must not own anything: memory is allocated before, in objects that outlive the body.
 #pragma once
 
 #include <csetjmp>
@@ -11,7 +12,7 @@ namespace dala::media {
 
 class Jump {
  public:
-  // False when the library gave up; `message` says why.
+  // Returns false if the library reported an error; `message` holds its text.
   template <typename Body>
   bool attempt(const Body& body) {
     if (setjmp(place_) != 0) return false;
@@ -19,7 +20,7 @@ class Jump {
     return true;
   }
 
-  // Only from inside `attempt`.
+  // Must be called from inside `attempt`.
   [[noreturn]] void give_up(const char* message) {
     std::snprintf(message_, sizeof(message_), "%s", message);
     std::longjmp(place_, 1);

@@ -21,55 +21,51 @@ bool begins_with(File file, std::initializer_list<unsigned> bytes) {
 
 }  // namespace
 
-Picture allocate_picture(const std::string& kind, int64_t width, int64_t height) {
+void check_size(const std::string& kind, int64_t width, int64_t height, const Limits& limits) {
   if (width < 1 || height < 1) {
     throw Error(Reason::invalid_param,
-                text(kind, " is damaged: it says to be ", width, " by ", height, " pixels"));
+                text(kind, " is damaged: its header declares ", width, " by ", height, " pixels"));
   }
-  if (width > kMaxPixels / height) {
+  if (width > limits.max_pixels / height) {
     throw Error(Reason::unsupported, text(kind, " has ", width, " by ", height,
-                                          " pixels, more than the limit of ", kMaxPixels));
+                                          " pixels, more than the limit of ", limits.max_pixels));
   }
+}
+
+Picture allocate_picture(int64_t width, int64_t height, const Limits& limits) {
   const auto bytes = static_cast<size_t>(width * height) * 4;
-  const size_t capacity = (bytes + 4095) / 4096 * 4096;
-  const HostMemory memory = allocate_host(capacity);
-  if (memory.data == nullptr) {
-    throw Error(Reason::out_of_memory, text("the system has no room for ", bytes, " bytes"));
-  }
-  return {width, height, std::make_shared<Readback>(memory.data, bytes, capacity)};
+  return {width, height, Readback::on_host(bytes, limits.hold(bytes))};
 }
 
-Picture decode(File file) {
-  if (begins_with(file, {0x89, 'P', 'N', 'G'})) return decode_png(file);
-  if (begins_with(file, {0xff, 0xd8})) return turned(decode_jpeg(file), exif_orientation(file));
-  if (begins_with(file, {'B', 'M'})) return decode_bmp(file);
+Picture decode(File file, const Limits& limits) {
+  if (begins_with(file, {0x89, 'P', 'N', 'G'})) return decode_png(file, limits);
+  if (begins_with(file, {0xff, 0xd8})) return decode_jpeg(file, limits);
+  if (begins_with(file, {'B', 'M'})) return decode_bmp(file, limits);
   throw Error(Reason::unsupported,
-              file.empty() ? "the file is empty" : "the file is none of PNG, JPEG and BMP");
+              file.empty() ? "the file is empty" : "the file is not a PNG, JPEG or BMP file");
 }
 
-// Orientations 5 to 8 swap rows and columns; of the result, the others mirror one axis or both.
-Picture turned(Picture picture, int orientation) {
-  if (orientation <= 1 || orientation > 8) return picture;
-  const bool swapped = orientation >= 5;
-  const int64_t width = swapped ? picture.height : picture.width;
-  const int64_t height = swapped ? picture.width : picture.height;
-  const bool mirror_x =
-      orientation == 2 || orientation == 3 || orientation == 7 || orientation == 8;
-  const bool mirror_y =
-      orientation == 3 || orientation == 4 || orientation == 6 || orientation == 7;
-  Picture result = allocate_picture("the picture", width, height);
-  std::byte* to = result.data();
-  for (int64_t y = 0; y < height; ++y) {
-    for (int64_t x = 0; x < width; ++x, to += 4) {
-      // Mirrors are those of the source.
-      int64_t column = swapped ? y : x;
-      int64_t row = swapped ? x : y;
-      if (mirror_x) column = picture.width - 1 - column;
-      if (mirror_y) row = picture.height - 1 - row;
-      std::memcpy(to, picture.data() + (row * picture.width + column) * 4, 4);
-    }
+// Orientations 5 to 8 swap rows and columns. The mirror flags refer to the source.
+Turn::Turn(int64_t width, int64_t height, int orientation)
+    : columns_(width),
+      rows_(height),
+      swapped_(orientation >= 5 && orientation <= 8),
+      mirror_x_(orientation == 2 || orientation == 3 || orientation == 7 || orientation == 8),
+      mirror_y_(orientation == 3 || orientation == 4 || orientation == 6 || orientation == 7) {}
+
+void Turn::place(const std::byte* row, int64_t y, std::byte* result) const {
+  const int64_t line = mirror_y_ ? rows_ - 1 - y : y;
+  const int64_t across = swapped_ ? width() : 1;  // from one column of the source to the next
+  const int64_t first = swapped_ ? line : line * width();
+  const int64_t step = mirror_x_ ? -across : across;
+  if (!swapped_ && !mirror_x_) {
+    std::memcpy(result + first * 4, row, static_cast<size_t>(columns_) * 4);
+    return;
   }
-  return result;
+  int64_t at = first + (mirror_x_ ? (columns_ - 1) * across : 0);
+  for (int64_t x = 0; x < columns_; ++x, at += step) {
+    std::memcpy(result + at * 4, row + x * 4, 4);
+  }
 }
 
 }  // namespace dala::media

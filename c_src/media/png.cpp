@@ -1,7 +1,8 @@
-// PNG files: grey, palette and colour of 1 to 16 bits, interlaced or not, in; RGBA out.
+// The PNG codec, on top of libpng. It decodes greyscale, palette and colour files of 1 to 16 bits
+// per channel, interlaced or not, and encodes RGBA.
 //
-// libpng's simplified interface would be shorter, but versions in wide use garble interlaced files
-// of 16 bits with it, or write beyond the picture.
+// libpng's simplified API would be shorter, but in widely used versions it corrupts interlaced
+// 16-bit files or writes out of bounds.
 #include <png.h>
 
 #include <algorithm>
@@ -16,31 +17,32 @@
 namespace dala::media {
 namespace {
 
-#define DALA_PNG_FUNCTIONS(X)   \
-  X(png_create_read_struct)     \
-  X(png_create_write_struct)    \
-  X(png_create_info_struct)     \
-  X(png_destroy_read_struct)    \
-  X(png_destroy_write_struct)   \
-  X(png_get_error_ptr)          \
-  X(png_get_io_ptr)             \
-  X(png_set_read_fn)            \
-  X(png_set_write_fn)           \
-  X(png_read_info)              \
-  X(png_get_image_width)        \
-  X(png_get_image_height)       \
-  X(png_set_expand)             \
-  X(png_set_scale_16)           \
-  X(png_set_gray_to_rgb)        \
-  X(png_set_add_alpha)          \
-  X(png_set_interlace_handling) \
-  X(png_read_update_info)       \
-  X(png_get_rowbytes)           \
-  X(png_read_row)               \
-  X(png_read_end)               \
-  X(png_set_IHDR)               \
-  X(png_write_info)             \
-  X(png_write_row)              \
+#define DALA_PNG_FUNCTIONS(X)    \
+  X(png_create_read_struct)      \
+  X(png_create_write_struct)     \
+  X(png_create_info_struct)      \
+  X(png_destroy_read_struct)     \
+  X(png_destroy_write_struct)    \
+  X(png_get_error_ptr)           \
+  X(png_get_io_ptr)              \
+  X(png_set_read_fn)             \
+  X(png_set_keep_unknown_chunks) \
+  X(png_set_write_fn)            \
+  X(png_read_info)               \
+  X(png_get_image_width)         \
+  X(png_get_image_height)        \
+  X(png_set_expand)              \
+  X(png_set_scale_16)            \
+  X(png_set_gray_to_rgb)         \
+  X(png_set_add_alpha)           \
+  X(png_set_interlace_handling)  \
+  X(png_read_update_info)        \
+  X(png_get_rowbytes)            \
+  X(png_read_row)                \
+  X(png_read_end)                \
+  X(png_set_IHDR)                \
+  X(png_write_info)              \
+  X(png_write_row)               \
   X(png_write_end)
 
 struct PngApi {
@@ -60,7 +62,7 @@ const PngApi& png() {
   }();
   if (!loaded.second.empty()) {
     throw Error(Reason::unsupported,
-                text("PNG files need libpng, which cannot be used: ", loaded.second,
+                text("PNG files need libpng, which cannot be loaded: ", loaded.second,
                      " (on Debian and Ubuntu it is in libpng16-16)"));
   }
   return loaded.first;
@@ -86,15 +88,20 @@ class PngReader {
     if (info_ == nullptr) api_.png_destroy_read_struct(&state_, nullptr, nullptr);
     need_memory(info_);
     api_.png_set_read_fn(state_, this, read);
+    // Ancillary chunks (text, profiles) would be decompressed and kept: a file can hold thousands
+    // of them, 8 MB each.
+    api_.png_set_keep_unknown_chunks(state_, PNG_HANDLE_CHUNK_NEVER, nullptr, -1);
   }
   ~PngReader() { api_.png_destroy_read_struct(&state_, &info_, nullptr); }
   PngReader(const PngReader&) = delete;
   PngReader& operator=(const PngReader&) = delete;
 
-  Picture picture() {
+  Picture picture(const Limits& limits) {
     run([&] { api_.png_read_info(state_, info_); });
-    Picture picture = allocate_picture("the PNG file", api_.png_get_image_width(state_, info_),
-                                       api_.png_get_image_height(state_, info_));
+    const int64_t width = api_.png_get_image_width(state_, info_);
+    const int64_t height = api_.png_get_image_height(state_, info_);
+    check_size("the PNG file", width, height, limits);
+    Picture picture = allocate_picture(width, height, limits);
     run([&] { read_pixels(picture); });
     return picture;
   }
@@ -107,10 +114,10 @@ class PngReader {
   }
 
   void read_pixels(const Picture& picture) {
-    api_.png_set_expand(state_);  // palettes, fewer than 8 bits, a transparent colour
+    api_.png_set_expand(state_);  // palettes, less than 8 bits, tRNS
     api_.png_set_scale_16(state_);
     api_.png_set_gray_to_rgb(state_);
-    api_.png_set_add_alpha(state_, 255, PNG_FILLER_AFTER);  // where there is none
+    api_.png_set_add_alpha(state_, 255, PNG_FILLER_AFTER);  // if the file has none
     const int passes = api_.png_set_interlace_handling(state_);
     api_.png_read_update_info(state_, info_);
     const auto row_bytes = static_cast<size_t>(picture.width) * 4;
@@ -168,13 +175,13 @@ class PngWriter {
       api_.png_write_end(state_, info_);
     });
     if (done) return std::move(file_);
-    const bool size = view.width > kMostColumns || view.height > kMostColumns;
-    throw Error(size ? Reason::unsupported : Reason::out_of_memory,
-                text("the PNG file cannot be made: ", jump_.message()));
+    const bool too_large = view.width > kMaxDimension || view.height > kMaxDimension;
+    throw Error(too_large ? Reason::unsupported : Reason::out_of_memory,
+                text("the PNG file cannot be encoded: ", jump_.message()));
   }
 
  private:
-  static constexpr int64_t kMostColumns = 1'000'000;  // libpng's own limit
+  static constexpr int64_t kMaxDimension = 1'000'000;  // libpng's default limit
 
   static void append(png_structp state, png_bytep from, size_t size) {
     auto* writer = static_cast<PngWriter*>(png().png_get_io_ptr(state));
@@ -197,7 +204,7 @@ class PngWriter {
 
 }  // namespace
 
-Picture decode_png(File file) { return PngReader(file).picture(); }
+Picture decode_png(File file, const Limits& limits) { return PngReader(file).picture(limits); }
 
 std::vector<std::byte> encode_png(const View& view) { return PngWriter().file(view); }
 

@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "kernels/element.hpp"
-#include "kernels/nn/convolution.hpp"
+#include "kernels/nn/conv/convolution.hpp"
 #include "kernels/nn/nn.hpp"
 #include "model/views.hpp"
 
@@ -248,22 +248,17 @@ bool Build::in_sequences(const Family& family) const {
 
 std::shared_ptr<Program> Build::program_of(const Family& family) {
   Planner& planner = engine_.planner();
-  const auto with_layouts = [](const Defines& defines, std::vector<std::string> files) {
-    std::vector<Part> parts{{"model/layouts.cl", {}, lines(defines)}, {"model/walk.cl"}};
-    for (std::string& file : files) parts.push_back({std::move(file)});
-    return parts;
-  };
   switch (family.kind) {
     case Family::Kind::move:
       if (in_sequences(family)) return nn_program(planner, DType::f32);
       return planner.program(text("model move ", family.bytes), [&] {
-        return with_layouts({{"E", unsigned_name(family.bytes)}}, {"model/move.cl"});
+        return ProgramSource{{{"E", unsigned_name(family.bytes)}}, {{"model/move.cl"}}};
       });
     case Family::Kind::convert:
       return planner.program("model convert", [&] {
-        return with_layouts({{"REAL", planner.fp64() ? "double" : "float"},
-                             {"HAS_DOUBLE", planner.fp64() ? "1" : "0"}},
-                            {"model/convert.cl"});
+        return ProgramSource{{{"REAL", planner.fp64() ? "double" : "float"},
+                              {"HAS_DOUBLE", planner.fp64() ? "1" : "0"}},
+                             {{"model/convert.cl"}}};
       });
     case Family::Kind::math:
       break;
@@ -277,13 +272,13 @@ std::shared_ptr<Program> Build::program_of(const Family& family) {
     return planner.program(text("model operation ", family.fixed_op, " ", to_string(type)), [&] {
       Defines defines = math_defines(type, planner.fp64());
       defines.emplace_back("FIXED_OP", std::to_string(family.fixed_op));
-      return with_layouts(defines, {"model/scalar.cl", "model/elementwise.cl"});
+      return ProgramSource{defines, {{"model/elementwise.cl"}}};
     });
   }
   return planner.program(text("model math ", to_string(type)), [&] {
-    return with_layouts(math_defines(type, planner.fp64()),
-                        {"model/scalar.cl", "model/elementwise.cl", "model/math.cl",
-                         "model/windows.cl", "model/sample.cl"});
+    return ProgramSource{
+        math_defines(type, planner.fp64()),
+        {{"model/elementwise.cl"}, {"model/math.cl"}, {"model/windows.cl"}, {"model/sample.cl"}}};
   });
 }
 

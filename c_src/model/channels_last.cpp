@@ -29,13 +29,13 @@ Attributes pool_attributes(const Window& window) {
   return attributes;
 }
 
-// Where an operator on planes is between two transposes. The finish comes before the second, where
-// a convolution can take it in.
+// An operator in NCHW between two transposes. The epilogue comes before the second transpose, where
+// it can be fused into a convolution.
 TensorId on_planes(GraphBuilder& builder, const std::string& op, std::vector<TensorId> inputs,
-                   Attributes attributes, const Finish& finish) {
+                   Attributes attributes, const Epilogue& epilogue) {
   inputs[0] = to_planes(builder, inputs[0]);
   const TensorId y = builder.add(op, std::move(inputs), std::move(attributes));
-  return from_planes(builder, finished(builder, y, finish));
+  return from_planes(builder, with_epilogue(builder, y, epilogue));
 }
 
 std::vector<TensorId> with_bias(TensorId x, TensorId weights, TensorId bias) {
@@ -51,11 +51,11 @@ TensorId from_planes(GraphBuilder& builder, TensorId x) {
   return builder.transpose(x, {0, 2, 3, 1});
 }
 
-TensorId finished(GraphBuilder& builder, TensorId x, const Finish& finish) {
-  constexpr double kEndless = std::numeric_limits<double>::infinity();
-  double low = -kEndless;
-  double high = kEndless;
-  switch (finish.activation) {
+TensorId with_epilogue(GraphBuilder& builder, TensorId x, const Epilogue& epilogue) {
+  constexpr double kInfinity = std::numeric_limits<double>::infinity();
+  double low = -kInfinity;
+  double high = kInfinity;
+  switch (epilogue.activation) {
     case Activation::none:
       break;
     case Activation::relu:
@@ -80,42 +80,43 @@ TensorId finished(GraphBuilder& builder, TensorId x, const Finish& finish) {
       x = builder.add("Sigmoid", {x});
       break;
   }
-  low = std::max(low, finish.low);
-  high = std::min(high, finish.high);
-  if (low == 0 && high == kEndless) return builder.add("Relu", {x});
-  if (low == -kEndless && high == kEndless) return x;
-  const TensorId least = low == -kEndless ? kNone : builder.scalar(low);
-  if (high == kEndless) return builder.add("Clip", {x, least});
-  return builder.add("Clip", {x, least, builder.scalar(high)});
+  low = std::max(low, epilogue.low);
+  high = std::min(high, epilogue.high);
+  if (low == 0 && high == kInfinity) return builder.add("Relu", {x});
+  if (low == -kInfinity && high == kInfinity) return x;
+  const TensorId min = low == -kInfinity ? kNone : builder.scalar(low);
+  if (high == kInfinity) return builder.add("Clip", {x, min});
+  return builder.add("Clip", {x, min, builder.scalar(high)});
 }
 
 TensorId convolution(GraphBuilder& builder, TensorId x, TensorId weights, WeightOrder order,
-                     TensorId bias, const Window& window, int64_t groups, const Finish& finish) {
+                     TensorId bias, const Window& window, int64_t groups,
+                     const Epilogue& epilogue) {
   const bool out_first = order == WeightOrder::ohwi;
   const TensorId ordered = builder.transpose(
       weights, out_first ? std::vector<int64_t>{0, 3, 1, 2} : std::vector<int64_t>{3, 2, 0, 1});
   Attributes attributes = window_attributes(window);
   attributes["dilations"] = attr::integers(pair(window.dilation));
   attributes["group"] = attr::integer(groups);
-  return on_planes(builder, "Conv", with_bias(x, ordered, bias), std::move(attributes), finish);
+  return on_planes(builder, "Conv", with_bias(x, ordered, bias), std::move(attributes), epilogue);
 }
 
 TensorId depthwise_convolution(GraphBuilder& builder, TensorId x, TensorId weights,
                                WeightOrder order, int64_t multiplier, TensorId bias,
-                               const Window& window, const Finish& finish) {
+                               const Window& window, const Epilogue& epilogue) {
   const HostTensorPtr values = builder.known(weights);
   if (values == nullptr) {
-    throw Error(Reason::unsupported_op, "weights for each channel that are not constants");
+    throw Error(Reason::unsupported_op, "depthwise weights that are not constants");
   }
   const Shape& shape = values->shape;
   const bool joined = order == WeightOrder::ohwi;
   const bool fits = shape.size() == 4 && multiplier >= 1 &&
                     (joined ? shape[0] == 1 && shape[3] % multiplier == 0 : shape[3] == multiplier);
   if (!fits) {
-    throw Error(Reason::invalid_model, text("weights of shape ", to_string(shape), " for ",
-                                            multiplier, " results of each channel"));
+    throw Error(Reason::invalid_model, text("depthwise weights of shape ", to_string(shape),
+                                            " do not fit a depth multiplier of ", multiplier));
   }
-  // The results of a channel lie next to each other, in the file as in ONNX.
+  // The outputs of one input channel are adjacent, in the file as in ONNX.
   const size_t y = joined ? 1 : 0;
   const int64_t results = joined ? shape[3] : shape[2] * shape[3];
   auto flat = std::make_shared<HostTensor>(*values);
@@ -124,23 +125,23 @@ TensorId depthwise_convolution(GraphBuilder& builder, TensorId x, TensorId weigh
   Attributes attributes = window_attributes(window);
   attributes["dilations"] = attr::integers(pair(window.dilation));
   attributes["group"] = attr::integer(results / multiplier);
-  return on_planes(builder, "Conv", with_bias(x, ordered, bias), std::move(attributes), finish);
+  return on_planes(builder, "Conv", with_bias(x, ordered, bias), std::move(attributes), epilogue);
 }
 
 TensorId transposed_convolution(GraphBuilder& builder, TensorId x, TensorId weights,
                                 WeightOrder order, TensorId bias, std::vector<int64_t> size,
-                                const Window& window, const Finish& finish) {
-  // ONNX: in, out, height, width.
+                                const Window& window, const Epilogue& epilogue) {
+  // The order of ONNX: in, out, height, width.
   const bool out_first = order == WeightOrder::ohwi;
   const TensorId ordered = builder.transpose(
       weights, out_first ? std::vector<int64_t>{3, 0, 1, 2} : std::vector<int64_t>{3, 2, 0, 1});
   Attributes attributes = window_attributes(window);
   attributes["dilations"] = attr::integers(pair(window.dilation));
-  // With VALID windows nothing is cut off, and what the size has beyond them is at the end.
+  // VALID crops nothing, and an output size beyond the windows extends the result at its end.
   if (!window.same && !window.pads) attributes.erase("auto_pad");
   if (!size.empty()) attributes["output_shape"] = attr::integers(std::move(size));
   return on_planes(builder, "ConvTranspose", with_bias(x, ordered, bias), std::move(attributes),
-                   finish);
+                   epilogue);
 }
 
 std::optional<Window> dilated(const Window& window, std::array<int64_t, 2> kernel,
@@ -152,7 +153,8 @@ std::optional<Window> dilated(const Window& window, std::array<int64_t, 2> kerne
   result.pads.emplace();
   for (size_t d = 0; d < 2; ++d) {
     if (block[d] < 1 || window.dilation[d] < 1 || kernel[d] < 1) return std::nullopt;
-    // What the convolution pads each of the phases with counts once in every phase.
+    // The convolution's own padding applies to each of the `block` phases, so it counts `block`
+    // times.
     const int64_t inner = window.same ? (kernel[d] - 1) * window.dilation[d] : 0;
     const int64_t before = pads[d] + inner / 2 * block[d] - crops[d];
     const int64_t after = pads[d + 2] + (inner - inner / 2) * block[d] - crops[d + 2];
@@ -164,13 +166,14 @@ std::optional<Window> dilated(const Window& window, std::array<int64_t, 2> kerne
   return result;
 }
 
-TensorId max_pool(GraphBuilder& builder, TensorId x, const Window& window, const Finish& finish) {
-  return on_planes(builder, "MaxPool", {x}, pool_attributes(window), finish);
+TensorId max_pool(GraphBuilder& builder, TensorId x, const Window& window,
+                  const Epilogue& epilogue) {
+  return on_planes(builder, "MaxPool", {x}, pool_attributes(window), epilogue);
 }
 
 TensorId average_pool(GraphBuilder& builder, TensorId x, const Window& window,
-                      const Finish& finish) {
-  return on_planes(builder, "AveragePool", {x}, pool_attributes(window), finish);
+                      const Epilogue& epilogue) {
+  return on_planes(builder, "AveragePool", {x}, pool_attributes(window), epilogue);
 }
 
 TensorId resize(GraphBuilder& builder, TensorId x, TensorId size, const Resize& how) {
@@ -181,7 +184,7 @@ TensorId resize(GraphBuilder& builder, TensorId x, TensorId size, const Resize& 
   if (how.bilinear) {
     attributes["mode"] = attr::text("linear");
   } else {
-    // The centre of a result is looked up without going back by half an element first.
+    // TensorFlow samples at the centre of an output element without subtracting half an element.
     if (how.half_pixel_centers && !how.align_corners) coordinates = "tf_half_pixel_for_nn";
     attributes["mode"] = attr::text("nearest");
     attributes["nearest_mode"] = attr::text(how.align_corners ? "round_prefer_ceil" : "floor");

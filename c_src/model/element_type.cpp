@@ -4,38 +4,69 @@
 
 namespace dala::model {
 
+namespace {
+
+// ONNX's TensorProto.DataType.
+enum DataType : int64_t {
+  kFloat = 1,
+  kUint8 = 2,
+  kInt8 = 3,
+  kUint16 = 4,
+  kInt16 = 5,
+  kInt32 = 6,
+  kInt64 = 7,
+  kString = 8,
+  kBool = 9,
+  kFloat16 = 10,
+  kDouble = 11,
+  kUint32 = 12,
+  kUint64 = 13,
+  kComplex64 = 14,
+  kComplex128 = 15,
+  kBfloat16 = 16,
+  kFloat8E4M3Fn = 17,
+  kFloat8E4M3Fnuz = 18,
+  kFloat8E5M2 = 19,
+  kFloat8E5M2Fnuz = 20,
+  kUint4 = 21,
+  kInt4 = 22,
+  kFloat4E2M1 = 23,
+};
+
+}  // namespace
+
 ElementType element_type(int64_t onnx_code) {
   switch (onnx_code) {
-    case 1:
-    case 2:
-    case 3:
-    case 4:
-    case 5:
-    case 6:
-    case 7:
-    case 9:
-    case 10:
-    case 11:
-    case 12:
-    case 13:
-    case 16:
+    case kFloat:
+    case kUint8:
+    case kInt8:
+    case kUint16:
+    case kInt16:
+    case kInt32:
+    case kInt64:
+    case kBool:
+    case kFloat16:
+    case kDouble:
+    case kUint32:
+    case kUint64:
+    case kBfloat16:
       return static_cast<ElementType>(onnx_code);
-    case 8:
+    case kString:
       throw Error(Reason::unsupported_op, "tensors of strings are not supported");
-    case 14:
-    case 15:
+    case kComplex64:
+    case kComplex128:
       throw Error(Reason::unsupported_op, "tensors of complex numbers are not supported");
-    case 17:
-    case 18:
-    case 19:
-    case 20:
-    case 21:
-    case 22:
-    case 23:
+    case kFloat8E4M3Fn:
+    case kFloat8E4M3Fnuz:
+    case kFloat8E5M2:
+    case kFloat8E5M2Fnuz:
+    case kUint4:
+    case kInt4:
+    case kFloat4E2M1:
       throw Error(Reason::unsupported_op,
-                  "tensors of 8 bit floats and 4 bit numbers are not supported");
+                  "tensors of 8-bit floats and 4-bit numbers are not supported");
     default:
-      throw Error(Reason::invalid_model, text(onnx_code, " is not an element type of ONNX"));
+      throw Error(Reason::invalid_model, text(onnx_code, " is not an ONNX element type"));
   }
 }
 

@@ -1,10 +1,10 @@
-// Element types of models. ONNX has more of them than buffers do, so each names the buffer type
-// that holds its values and the OpenCL C type it is computed in:
+// The element types of models. ONNX has more element types than buffers, so each has a buffer type
+// in which it is stored and an OpenCL C type in which it is computed:
 //
-//   f16, bf16          held and computed as f32; only Cast rounds to them
-//   i8, i16, u16       held in 32 bits, computed in their own width, so they wrap as they should
-//   u64                held in the bits of s64, computed as unsigned
-//   bool               held as u8, 0 or 1
+//   f16, bf16          stored and computed as f32; only Cast rounds to them
+//   i8, i16, u16       stored in 32 bits, computed in their own width, so that they wrap correctly
+//   u64                stored as s64 with the same bits, computed as unsigned
+//   bool               stored as u8, 0 or 1
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@
 
 namespace dala::model {
 
-// The numbers are those of ONNX.
+// The values are those of ONNX's TensorProto.DataType.
 enum class ElementType : uint8_t {
   f32 = 1,
   u8 = 2,
@@ -32,16 +32,16 @@ enum class ElementType : uint8_t {
   bf16 = 16,
 };
 
-// Throws `invalid_model` for numbers that are no type, `unsupported` for types without tensors
-// here (strings, complex numbers, 8 and 4 bit floats).
+// Throws `invalid_model` for an unknown code, `unsupported_op` for a type that is not supported in
+// tensors (strings, complex numbers, 8-bit floats, 4-bit numbers).
 ElementType element_type(int64_t onnx_code);
 
-using dala::to_string;                       // of shapes and buffer types
+using dala::to_string;                       // for shapes and buffer types
 const char* to_string(ElementType type);     // "i8", "bool"
-DType storage_of(ElementType type);          // what a buffer of it holds
+DType storage_of(ElementType type);          // the buffer type
 ElementType computed_as(ElementType type);   // f32 for f16 and bf16, u8 for bool, else itself
-const char* compute_name(ElementType type);  // the OpenCL C type it is computed in
-size_t file_bytes(ElementType type);         // of one element in a file
+const char* compute_name(ElementType type);  // the OpenCL C type of the computation
+size_t file_bytes(ElementType type);         // the size of one element in a file
 
 inline bool is_float(ElementType type) {
   return type == ElementType::f32 || type == ElementType::f64 || type == ElementType::f16 ||

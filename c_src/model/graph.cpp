@@ -33,7 +33,7 @@ void check_order(const Graph& graph) {
     for (TensorId input : node.inputs) {
       if (input == kNone || known[static_cast<size_t>(input)]) continue;
       reject(text(describe(node), " needs \"", graph.name_of(input),
-                  "\", which nothing before it computes"));
+                  "\", which no earlier node computes"));
     }
     for (TensorId output : node.outputs) {
       if (output == kNone) continue;
@@ -45,7 +45,7 @@ void check_order(const Graph& graph) {
   }
   for (const Port& port : graph.outputs) {
     if (!known[static_cast<size_t>(port.tensor)]) {
-      reject(text("nothing computes the output \"", port.name, "\""));
+      reject(text("no node computes the output \"", port.name, "\""));
     }
   }
 }

@@ -1,5 +1,5 @@
-// A model as a graph: tensors, known by number, and the nodes that compute them, in an order in
-// which every node comes after those it needs. Independent of the format it was read from.
+// The graph of a model: tensors, identified by number, and the nodes that compute them, in
+// topological order. It is independent of the file format.
 #pragma once
 
 #include <map>
@@ -12,7 +12,7 @@
 namespace dala::model {
 
 using TensorId = int32_t;
-inline constexpr TensorId kNone = -1;  // an optional input or output that is left out
+inline constexpr TensorId kNone = -1;  // an omitted optional input or output
 
 // An attribute of a node. At most one of the members is set, except that lists may be empty.
 struct Attribute {
@@ -27,22 +27,22 @@ struct Attribute {
 
 struct Node {
   std::string op;
-  std::string domain;  // "" is ONNX itself
+  std::string domain;  // "" is the default ONNX domain
   std::string name;    // may be empty
   std::vector<TensorId> inputs;
   std::vector<TensorId> outputs;
   std::map<std::string, Attribute> attributes;
-  // Set where the file has something that is not read, such as a graph inside an attribute.
+  // The part that the importer could not read, such as a graph in an attribute; usually empty.
   std::string unreadable;
 };
 
-// A dimension: a number, a name, or neither.
+// A dimension: fixed (size), symbolic (name), or unknown (neither).
 struct Dimension {
   std::optional<int64_t> size;
   std::string name;
 };
 
-// How integers stand for real numbers: scale * (integer - zero_point).
+// Affine quantization: real = scale * (integer - zero_point).
 struct Quantization {
   double scale = 1;
   int64_t zero_point = 0;
@@ -52,13 +52,13 @@ struct Port {
   std::string name;
   TensorId tensor = kNone;
   ElementType type = ElementType::f32;
-  std::optional<std::vector<Dimension>> shape;  // none: of any rank
-  std::optional<Quantization> quantization;     // where integers stand for real numbers
+  std::optional<std::vector<Dimension>> shape;  // nullopt: any rank
+  std::optional<Quantization> quantization;     // set if the port is quantized
 };
 
 struct Graph {
-  std::vector<std::string> names;  // of all tensors
-  std::vector<Port> inputs;        // without those that have a constant as their default
+  std::vector<std::string> names;  // of the tensors, by id
+  std::vector<Port> inputs;        // without inputs that have a constant as default
   std::vector<Port> outputs;
   std::vector<Node> nodes;
   std::map<TensorId, HostTensorPtr> constants;
@@ -68,12 +68,12 @@ struct Graph {
   const std::string& name_of(TensorId id) const { return names[static_cast<size_t>(id)]; }
 };
 
-// "Conv" or "com.microsoft.Gelu", and the same with the node's name, for messages.
+// For messages: "Conv" or "com.microsoft.Gelu", and the same with the node's name.
 std::string operator_name(const Node& node);
 std::string describe(const Node& node);
 
-// Every node finds its inputs among constants, inputs and what nodes before it compute, which also
-// rules out cycles; every tensor is computed once. Throws `invalid_model`.
+// Checks that the inputs of every node are constants, graph inputs or outputs of earlier nodes,
+// which also rules out cycles, and that every tensor is computed once. Throws `invalid_model`.
 void check_order(const Graph& graph);
 
 }  // namespace dala::model

@@ -21,7 +21,7 @@ HostTensorPtr converted(const HostTensor& from, ElementType type) {
   return to;
 }
 
-// Whether values of one type are held as they are in the other, or lose nothing but the fraction.
+// Whether a conversion is exact, or only drops the fraction.
 bool converts_plainly(ElementType from, ElementType to) {
   const auto plain = [](ElementType type) {
     return type == ElementType::f32 || type == ElementType::i32 || type == ElementType::i64 ||
@@ -31,7 +31,7 @@ bool converts_plainly(ElementType from, ElementType to) {
   return plain(from) && (to == ElementType::f32 || to == ElementType::i64);
 }
 
-// A permutation of the axes of the tensor.
+// Throws `invalid_model` unless `perm` is a permutation of the axes of the tensor.
 void check_permutation(const HostTensor& tensor, const std::vector<int64_t>& perm) {
   std::vector<bool> seen(tensor.shape.size(), false);
   for (int64_t axis : perm) {
@@ -43,10 +43,10 @@ void check_permutation(const HostTensor& tensor, const std::vector<int64_t>& per
   for (bool each : seen) all = all && each;
   if (all) return;
   throw Error(Reason::invalid_model, text("a tensor of shape ", to_string(tensor.shape),
-                                          " cannot be put in the order ", to_string(perm)));
+                                          " cannot be transposed by ", to_string(perm)));
 }
 
-HostTensorPtr permuted(const HostTensor& from, const std::vector<int64_t>& perm) {
+HostTensorPtr transposed(const HostTensor& from, const std::vector<int64_t>& perm) {
   check_permutation(from, perm);
   const size_t rank = perm.size();
   Shape strides(rank, 1);
@@ -118,7 +118,7 @@ TensorId GraphBuilder::fresh(const std::string& name) {
 
 void GraphBuilder::check_made(TensorId id) const {
   if (id == kNone || (id >= 0 && static_cast<size_t>(id) < graph_.names.size())) return;
-  throw Error(Reason::invalid_model, text(layer_, " needs a tensor that nothing computes"));
+  throw Error(Reason::invalid_model, text(layer_, " needs a tensor that does not exist"));
 }
 
 TensorId GraphBuilder::input(Port port) {
@@ -129,7 +129,7 @@ TensorId GraphBuilder::input(Port port) {
 
 void GraphBuilder::output(Port port) {
   if (port.tensor == kNone) {
-    throw Error(Reason::invalid_model, text("nothing computes the output \"", port.name, "\""));
+    throw Error(Reason::invalid_model, text("no node computes the output \"", port.name, "\""));
   }
   check_made(port.tensor);
   graph_.outputs.push_back(std::move(port));
@@ -184,7 +184,7 @@ TensorId GraphBuilder::cast(TensorId x, ElementType type) {
 }
 
 TensorId GraphBuilder::transpose(TensorId x, const std::vector<int64_t>& perm) {
-  if (const HostTensorPtr values = known(x)) return constant(permuted(*values, perm));
+  if (const HostTensorPtr values = known(x)) return constant(transposed(*values, perm));
   return add("Transpose", {x}, {{"perm", attr::integers(perm)}});
 }
 
@@ -211,7 +211,7 @@ TensorId GraphBuilder::named(const std::string& name) const {
   const auto found = bound_.find(name);
   if (found != bound_.end()) return found->second;
   throw Error(Reason::invalid_model,
-              text(layer_, " needs \"", name, "\", which nothing before it computes"));
+              text(layer_, " needs \"", name, "\", which no earlier node computes"));
 }
 
 Graph GraphBuilder::finish() {

@@ -1,7 +1,7 @@
-// Makes a graph node by node, for formats whose operators are not those of ONNX: each of theirs
-// becomes one or more nodes with ONNX's meaning. A tensor can only be used after it was made, so
-// that the order of nodes is right by construction. What is known is computed here: casts and
-// transposes of constants leave no nodes.
+// Builds a graph node by node, for formats whose operators are not those of ONNX: each operator
+// becomes one or more nodes with ONNX semantics. A tensor can only be used after it was created, so
+// the nodes are in topological order by construction. Casts and transposes of constants are folded
+// here and add no nodes.
 #pragma once
 
 #include <map>
@@ -23,45 +23,45 @@ Attribute integers(std::vector<int64_t> values);
 
 class GraphBuilder {
  public:
-  static constexpr int64_t kOpset = 19;  // whose meaning the nodes have
+  static constexpr int64_t kOpset = 19;  // the operator set whose semantics the nodes have
 
-  // `format` is what operators without counterpart are called after, as "tflite" in "tflite.LSTM".
+  // `format` is the domain of operators without an ONNX counterpart: "tflite" in "tflite.LSTM".
   GraphBuilder(std::string format, std::string producer);
 
-  // Names the nodes that are made from now on: the file's own name for what they stand for.
+  // The name of the nodes that are added next: that of the operator in the file.
   void set_layer(std::string name) { layer_ = std::move(name); }
   const std::string& layer() const { return layer_; }
 
-  TensorId input(Port port);  // its `tensor` is set here
-  void output(Port port);     // its `tensor` is one that was made
+  TensorId input(Port port);  // sets its `tensor`
+  void output(Port port);     // its `tensor` must exist
   TensorId constant(HostTensorPtr values, const std::string& name = "");
   TensorId integers(const std::vector<int64_t>& values);  // i64, one axis
   TensorId scalar(double value, ElementType type = ElementType::f32);
 
-  // A node with one result, or with several.
+  // Adds a node with one result, or with several.
   TensorId add(const std::string& op, std::vector<TensorId> inputs, Attributes attributes = {});
   std::vector<TensorId> add_many(const std::string& op, std::vector<TensorId> inputs,
                                  size_t results, Attributes attributes = {});
-  // An operator of the format that has no counterpart, or is used in a way that has none. Loading
-  // refuses it, together with all others.
+  // Adds an operator of the format that has no ONNX counterpart, or none for the way it is used.
+  // Loading the model fails with a list of all such operators.
   std::vector<TensorId> unsupported(const std::string& op, std::vector<TensorId> inputs,
                                     size_t results, const std::string& why = "");
 
-  TensorId cast(TensorId x, ElementType type);  // nothing to do where a constant has that type
+  TensorId cast(TensorId x, ElementType type);  // no-op for a constant of that type
   TensorId transpose(TensorId x, const std::vector<int64_t>& perm);
-  TensorId reshape(TensorId x, const std::vector<int64_t>& shape);  // 0 keeps, -1 is what is left
+  TensorId reshape(TensorId x, const std::vector<int64_t>& shape);  // 0 copies, -1 is inferred
 
-  // The values of a constant; null: not known before the model runs.
+  // The values of a constant, or null if the tensor is not a constant.
   HostTensorPtr known(TensorId id) const;
-  // The same as integers. Throws `unsupported_op`, saying what they are, where they are not known.
+  // The same as integers. Throws `unsupported_op`, naming `what`, if the tensor is not a constant.
   std::vector<int64_t> known_integers(TensorId id, const std::string& what) const;
 
-  // Names of the format for tensors. `named` throws `invalid_model` when nothing has that name.
+  // Maps the format's tensor names to tensors. `named` throws `invalid_model` for an unknown name.
   void bind(const std::string& name, TensorId id);
   bool has(const std::string& name) const { return bound_.count(name) != 0; }
   TensorId named(const std::string& name) const;
 
-  // Checks the whole and gives it away. Throws `invalid_model`.
+  // Checks the graph and moves it out. Throws `invalid_model`.
   Graph finish();
 
  private:

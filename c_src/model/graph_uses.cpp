@@ -4,7 +4,7 @@
 
 namespace dala::model {
 
-Node* Uses::only_for_one(TensorId id) const {
+Node* Uses::single_use_producer(TensorId id) const {
   if (id == kNone || count[static_cast<size_t>(id)] != 1) return nullptr;
   return producer[static_cast<size_t>(id)];
 }

@@ -1,5 +1,5 @@
-// What the passes of the optimizer ask a graph: who computes a tensor and how often it is used,
-// constants, and attributes with their defaults.
+// Queries for the optimizer's passes: the producer and use count of each tensor, constants, and
+// attributes with defaults.
 #pragma once
 
 #include <string>
@@ -9,21 +9,21 @@
 
 namespace dala::model {
 
-// Nodes are named by address: good until nodes are added or taken away.
+// Holds pointers to nodes, so it is invalidated when nodes are added or removed.
 struct Uses {
   std::vector<Node*> producer;
-  std::vector<size_t> count;  // by nodes and as outputs
+  std::vector<size_t> count;  // uses by nodes and as graph output
 
-  // The node that computes a tensor which nobody but one node uses; null: there is none like that.
-  Node* only_for_one(TensorId id) const;
+  // The producer of a tensor that is used exactly once, or null.
+  Node* single_use_producer(TensorId id) const;
 };
 Uses uses_of(Graph& graph);
 
-// Of ONNX itself, by that name.
+// Whether the node is the operator `op` of the default ONNX domain.
 bool is(const Node* node, const char* op);
 
-const HostTensor* constant(const Graph& graph, TensorId id);  // null: it is none
-// The only element of a constant.
+const HostTensor* constant(const Graph& graph, TensorId id);  // null if it is not a constant
+// The value of a constant with one element.
 std::optional<double> number_of(const Graph& graph, TensorId id);
 TensorId add_constant(Graph& graph, const std::string& name, HostTensorPtr values);
 TensorId add_tensor(Graph& graph, const std::string& name);

@@ -17,7 +17,6 @@
 #define get_global_id(dimension) 0L
 #define REAL double
 #define HAS_DOUBLE 1
-#define INDEPENDENT_LOOP
 
 #if defined(__GNUC__)
 // Every instance has functions that its type does not need.
@@ -46,9 +45,8 @@ uint as_uint(float x) { return std::bit_cast<uint>(x); }
 float as_float(uint bits) { return std::bit_cast<float>(bits); }
 
 // NOLINTBEGIN
-#include "kernels/model/walk.cl"
-// After what it uses.
 #include "kernels/model/convert.cl"
+#include "kernels/model/walk.cl"
 // NOLINTEND
 
 using HostKernel = std::function<void(const std::vector<HostArgument>&)>;

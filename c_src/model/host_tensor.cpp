@@ -72,7 +72,7 @@ void HostTensor::set(int64_t index, double number) {
   with_elements(storage_of(type), bytes.data(), [index, number](auto* elements) {
     using T = std::remove_reference_t<decltype(*elements)>;
     if constexpr (std::is_integral_v<T>) {
-      // As conversions do: what is out of range becomes its end, NaN becomes 0.
+      // Saturates like the kernels' conversions; NaN becomes 0.
       constexpr auto kHighest = static_cast<double>(std::numeric_limits<T>::max());
       constexpr auto kLowest = static_cast<double>(std::numeric_limits<T>::min());
       elements[index] = std::isnan(number)   ? T{0}
@@ -117,7 +117,7 @@ float from_half(uint16_t bits) {
   if (magnitude < 0x400) {
     value = static_cast<float>(magnitude) * 0x1p-24F;
   } else {
-    // The exponent moves from a bias of 15 to one of 127, or to that of infinities and NaNs.
+    // Rebias the exponent from 15 to 127; infinities and NaNs get the largest exponent.
     const uint32_t moved = magnitude < 0x7c00 ? 112U << 23 : 224U << 23;
     value = std::bit_cast<float>((magnitude << 13) + moved);
   }

@@ -1,5 +1,5 @@
-// A tensor whose values are known on the host: a weight, a constant, or what was computed from
-// such. Its bytes are laid out as a buffer of the storage type would hold them.
+// A tensor with its values in host memory: a weight, a constant, or a result folded from those. Its
+// bytes have the layout of a buffer of the storage type.
 #pragma once
 
 #include <cstring>
@@ -15,7 +15,7 @@ struct HostTensor {
   Shape shape;
   std::vector<std::byte> bytes;
 
-  // Zeros. Throws `shape_mismatch` for shapes beyond any memory.
+  // Filled with zeros. Throws `shape_mismatch` for a shape that is too large.
   HostTensor(ElementType type, Shape shape);
 
   TensorType storage() const { return {storage_of(type), shape}; }
@@ -31,8 +31,8 @@ struct HostTensor {
     return reinterpret_cast<const T*>(bytes.data());
   }
 
-  // One element, whatever the type; `shape_mismatch` when there is none at that place. Integers
-  // beyond 2^53 lose bits in `number`.
+  // One element, converted from or to the element type. Throws `shape_mismatch` for an index out of
+  // bounds. Integers beyond 2^53 lose bits in `number`.
   int64_t integer(int64_t index) const;
   double number(int64_t index) const;
   void set(int64_t index, double number);
@@ -49,7 +49,7 @@ using HostTensorPtr = std::shared_ptr<const HostTensor>;
 HostTensorPtr vector_of(const std::vector<int64_t>& values);                // i64, one axis
 HostTensorPtr scalar_of(ElementType type, double value, Shape shape = {});  // one element
 
-// Halves and brain floats as floats, and back with rounding to nearest even.
+// The float value of a half (f16) and of a bfloat16.
 float from_half(uint16_t bits);
 float from_brain_float(uint16_t bits);
 

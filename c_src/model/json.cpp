@@ -9,7 +9,7 @@
 namespace dala::model {
 namespace {
 
-constexpr int kDeepest = 64;
+constexpr int kMaxDepth = 64;
 
 class Parser {
  public:
@@ -18,7 +18,7 @@ class Parser {
   Json run() {
     Json value = read_value(0);
     skip_space();
-    if (at_ < text_.size()) fail("there is more after the end");
+    if (at_ < text_.size()) fail("unexpected text after the value");
     return value;
   }
 
@@ -27,7 +27,7 @@ class Parser {
     throw Error(Reason::invalid_model, dala::text("this is not JSON: ", problem, " at byte ", at_));
   }
 
-  // The byte that comes next; 0, which JSON has nowhere, at the end.
+  // The next byte, or 0, which never occurs in JSON, at the end.
   char peek() const { return at_ < text_.size() ? text_[at_] : '\0'; }
 
   void skip_space() {
@@ -47,7 +47,7 @@ class Parser {
   }
 
   Json read_value(int depth) {
-    if (depth > kDeepest) fail("it is nested too deeply");
+    if (depth > kMaxDepth) fail(dala::text("nesting deeper than ", kMaxDepth));
     skip_space();
     if (take('{')) return Json(read_object(depth));
     if (take('[')) return Json(read_list(depth));
@@ -86,7 +86,7 @@ class Parser {
     if (!take('}')) fail("expected \",\" or \"}\"");
     std::unordered_set<std::string_view> keys;
     for (const auto& [key, value] : object) {
-      if (!keys.insert(key).second) fail(dala::text("the key \"", key, "\" comes twice"));
+      if (!keys.insert(key).second) fail(dala::text("duplicate key \"", key, "\""));
     }
     return object;
   }
@@ -110,7 +110,7 @@ class Parser {
     const char* const end = text_.data() + at_;
     const auto [stop, problem] = std::from_chars(text_.data() + start, end, value);
     if (problem == std::errc::invalid_argument || stop != end) fail("expected a number");
-    // Too large and too small look alike here.
+    // from_chars reports overflow and underflow alike.
     if (problem == std::errc::result_out_of_range) fail("a number is out of range");
     return value;
   }
@@ -118,13 +118,13 @@ class Parser {
   std::string read_text() {
     std::string result;
     while (true) {
-      if (at_ >= text_.size()) fail("text has no end");
+      if (at_ >= text_.size()) fail("unterminated string");
       const auto byte = static_cast<unsigned char>(text_[at_]);
       if (byte == '"') {
         ++at_;
         return result;
       }
-      if (byte < 0x20) fail("text has a control character");
+      if (byte < 0x20) fail("control character in a string");
       if (byte == '\\') {
         ++at_;
         read_escape(result);
@@ -145,12 +145,12 @@ class Parser {
       result += kMeanings[which];
       return;
     }
-    if (!take('u')) fail("text has an unknown escape");
+    if (!take('u')) fail("unknown escape in a string");
     uint32_t code = read_hex();
-    if (code >= 0xdc00 && code < 0xe000) fail("text has half a character");
+    if (code >= 0xdc00 && code < 0xe000) fail("unpaired surrogate in a string");
     if (code >= 0xd800 && code < 0xdc00) {
       const uint32_t low = take("\\u") ? read_hex() : 0;
-      if (low < 0xdc00 || low >= 0xe000) fail("text has half a character");
+      if (low < 0xdc00 || low >= 0xe000) fail("unpaired surrogate in a string");
       code = 0x10000 + ((code - 0xd800) << 10) + (low - 0xdc00);
     }
     append_utf8(code, result);
@@ -162,7 +162,7 @@ class Parser {
     const char* const end = digits.data() + digits.size();
     const auto [stop, problem] = std::from_chars(digits.data(), end, code, 16);
     if (digits.size() < 4 || stop != end || problem != std::errc()) {
-      fail("text has an unknown escape");
+      fail("unknown escape in a string");
     }
     at_ += 4;
     return code;
@@ -189,7 +189,7 @@ class Parser {
     }
   }
 
-  // A character of several bytes, in the one form that UTF-8 has for it.
+  // A multi-byte UTF-8 sequence. Overlong forms and surrogates are rejected.
   void copy_wide(unsigned char first, std::string& result) {
     const size_t size = first >= 0xf0 ? 4 : first >= 0xe0 ? 3 : 2;
     const std::string_view bytes = text_.substr(at_, size);
@@ -200,7 +200,7 @@ class Parser {
       const unsigned highest = i > 1 ? 0xbf : first == 0xed ? 0x9f : first == 0xf4 ? 0x8f : 0xbf;
       valid = byte >= lowest && byte <= highest;
     }
-    if (!valid) fail("text is not UTF-8");
+    if (!valid) fail("invalid UTF-8 in a string");
     result += bytes;
     at_ += size;
   }

@@ -1,6 +1,6 @@
-// JSON as values in memory, read strictly: what is not JSON by the letter is refused with the place
-// where it goes wrong. Made for files that nobody vouches for: nesting is limited, text is UTF-8,
-// and no key comes twice in an object.
+// A strict JSON parser: anything that does not conform to RFC 8259 is rejected with the byte offset
+// of the error. It is meant for untrusted files: nesting is limited, strings must be valid UTF-8,
+// and duplicate keys in an object are errors.
 #pragma once
 
 #include <string>
@@ -20,7 +20,7 @@ class Json {
   template <typename T>
   explicit Json(T value) : value_(std::move(value)) {}
 
-  // Throws `invalid_model` for what is not JSON.
+  // Throws `invalid_model` if the text is not JSON.
   static Json parse(std::string_view text);
 
   bool is_null() const { return std::holds_alternative<std::monostate>(value_); }
@@ -29,15 +29,15 @@ class Json {
   bool is_list() const { return std::holds_alternative<List>(value_); }
   bool is_object() const { return std::holds_alternative<Object>(value_); }
 
-  // The value as that kind. Throws `invalid_model`, calling the value `what`, when it is another.
+  // The value as that type. Throws `invalid_model`, naming the value `what`, for another type.
   bool boolean(std::string_view what) const;
   double number(std::string_view what) const;
-  int64_t integer(std::string_view what) const;  // exact, also where it is written as text
+  int64_t integer(std::string_view what) const;  // exact; a decimal string is accepted, too
   const std::string& text(std::string_view what) const;
   const List& list(std::string_view what) const;
   const Object& object(std::string_view what) const;
 
-  // The member of that name; null when there is none or this is no object.
+  // The member with that key; null if there is none or the value is not an object.
   const Json* find(std::string_view key) const;
 
  private:

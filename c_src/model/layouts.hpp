@@ -1,5 +1,4 @@
-// The layouts that launches hand to the kernels of models: the same text that the kernels are
-// compiled with.
+// The structs that launches pass to the model kernels. Host and device compile the same header.
 #pragma once
 
 #include <cstdint>
@@ -7,7 +6,7 @@
 namespace dala::model {
 
 // NOLINTBEGIN
-#include "kernels/model/layouts.cl"
+#include "kernels/model/layouts.h"
 // NOLINTEND
 
 static_assert(sizeof(long) == sizeof(int64_t), "the kernels' long has 64 bits");

@@ -13,7 +13,7 @@ bool close(const std::optional<double>& number, double wanted) {
   return number && std::fabs(*number - wanted) < 1e-4 * std::fabs(wanted);
 }
 
-// The other input of a node of two, where one of them is a constant of one element near `wanted`.
+// The other input of a binary node if one input is a scalar constant close to `wanted`.
 TensorId other_than(const Graph& graph, const Node& node, double wanted) {
   if (node.inputs.size() != 2) return kNone;
   for (size_t i = 0; i < 2; ++i) {
@@ -22,18 +22,18 @@ TensorId other_than(const Graph& graph, const Node& node, double wanted) {
   return kNone;
 }
 
-// The tensor that a node multiplies with the one given; kNone: it does something else.
+// The other factor if the node is a product with the tensor `id`, or kNone.
 TensorId factor_beside(const Node* node, TensorId id) {
   if (!is(node, "Mul") || node->inputs.size() != 2) return kNone;
   if (node->inputs[0] == id) return node->inputs[1];
   return node->inputs[1] == id ? node->inputs[0] : kNone;
 }
 
-// x * gate(x), as exporters write silu and hardswish, becomes one node again.
+// Merges x * gate(x), the way exporters write SiLU and HardSwish, into one node.
 void merge_gate(const Uses& uses, Node& node) {
   if (!is(&node, "Mul") || node.inputs.size() != 2) return;
   for (size_t i = 0; i < 2; ++i) {
-    const Node* gate = uses.only_for_one(node.inputs[i]);
+    const Node* gate = uses.single_use_producer(node.inputs[i]);
     const TensorId other = node.inputs[1 - i];
     if (gate == nullptr || !gate->domain.empty() || other == kNone || gate->inputs.size() != 1 ||
         gate->inputs[0] != other) {
@@ -49,18 +49,19 @@ void merge_gate(const Uses& uses, Node& node) {
   }
 }
 
-// x * min(max(x + 3, 0), 6) / 6, in any order of the factors: the node is the last of them.
+// Merges x * min(max(x + 3, 0), 6) / 6, with the factors in any order, into HardSwish. `node` is
+// the last operation.
 void merge_hard_swish(const Graph& graph, const Uses& uses, Node& node) {
   const auto clipped = [&](TensorId id) -> TensorId {
-    const Node* clip = uses.only_for_one(id);
+    const Node* clip = uses.single_use_producer(id);
     if (!is(clip, "Clip") || clip->inputs.size() != 3 || number_of(graph, clip->inputs[1]) != 0.0 ||
         number_of(graph, clip->inputs[2]) != 6.0) {
       return kNone;
     }
-    const Node* sum = uses.only_for_one(clip->inputs[0]);
+    const Node* sum = uses.single_use_producer(clip->inputs[0]);
     return is(sum, "Add") ? other_than(graph, *sum, 3) : kNone;
   };
-  // What is divided by 6, whichever way that is written.
+  // The tensor that `part` divides by 6, as a division or as a product with 1/6.
   const auto sixth = [&](const Node* part) -> TensorId {
     if (is(part, "Mul")) return other_than(graph, *part, 1.0 / 6);
     const bool divided =
@@ -69,13 +70,13 @@ void merge_hard_swish(const Graph& graph, const Uses& uses, Node& node) {
   };
   TensorId x = kNone;
   if (const TensorId whole = sixth(&node); whole != kNone) {
-    const Node* product = uses.only_for_one(whole);
+    const Node* product = uses.single_use_producer(whole);
     for (size_t i = 0; is(product, "Mul") && product->inputs.size() == 2 && i < 2; ++i) {
       if (clipped(product->inputs[i]) == product->inputs[1 - i]) x = product->inputs[1 - i];
     }
   } else if (is(&node, "Mul") && node.inputs.size() == 2) {
     for (size_t i = 0; i < 2; ++i) {
-      const TensorId inner = sixth(uses.only_for_one(node.inputs[i]));
+      const TensorId inner = sixth(uses.single_use_producer(node.inputs[i]));
       if (inner != kNone && clipped(inner) == node.inputs[1 - i]) x = node.inputs[1 - i];
     }
   }
@@ -85,28 +86,28 @@ void merge_hard_swish(const Graph& graph, const Uses& uses, Node& node) {
   node.attributes.clear();
 }
 
-// x * (1 + erf(x / sqrt(2))) / 2, with the half anywhere.
+// Merges x * (1 + erf(x / sqrt(2))) / 2, with the factor 1/2 in any place, into Gelu.
 void merge_gelu(const Graph& graph, const Uses& uses, Node& node) {
-  // x, where the tensor is 1 + erf(x / sqrt(2)).
+  // x if the tensor is 1 + erf(x / sqrt(2)).
   const auto inside = [&](TensorId id) -> TensorId {
-    const Node* sum = uses.only_for_one(id);
+    const Node* sum = uses.single_use_producer(id);
     const TensorId left = is(sum, "Add") ? other_than(graph, *sum, 1) : kNone;
-    const Node* erf = uses.only_for_one(left);
+    const Node* erf = uses.single_use_producer(left);
     if (!is(erf, "Erf") || erf->inputs.size() != 1) return kNone;
-    const Node* scaled = uses.only_for_one(erf->inputs[0]);
+    const Node* scaled = uses.single_use_producer(erf->inputs[0]);
     if (is(scaled, "Mul")) return other_than(graph, *scaled, std::sqrt(0.5));
     const bool divided = is(scaled, "Div") && scaled->inputs.size() == 2 &&
                          close(number_of(graph, scaled->inputs[1]), std::sqrt(2.0));
     return divided ? scaled->inputs[0] : kNone;
   };
   const auto half_of = [&](TensorId id) -> TensorId {
-    const Node* half = uses.only_for_one(id);
+    const Node* half = uses.single_use_producer(id);
     return is(half, "Mul") ? other_than(graph, *half, 0.5) : kNone;
   };
   if (!is(&node, "Mul") || node.inputs.size() != 2) return;
   TensorId x = kNone;
   if (const TensorId whole = other_than(graph, node, 0.5); whole != kNone) {
-    const Node* product = uses.only_for_one(whole);
+    const Node* product = uses.single_use_producer(whole);
     for (size_t i = 0; is(product, "Mul") && product->inputs.size() == 2 && i < 2; ++i) {
       const TensorId found = inside(product->inputs[i]);
       if (found != kNone && factor_beside(product, product->inputs[i]) == found) x = found;
@@ -126,7 +127,7 @@ void merge_gelu(const Graph& graph, const Uses& uses, Node& node) {
   node.attributes.clear();
 }
 
-// The tensor whose mean along the last axis, kept as 1, the node computes.
+// The tensor whose mean over the last axis, with keepdims, the node computes.
 TensorId mean_of(const Graph& graph, const Node* node) {
   if (!is(node, "ReduceMean") || node->inputs.empty() || integer_of(*node, "keepdims", 1) != 1) {
     return kNone;
@@ -139,7 +140,8 @@ TensorId mean_of(const Graph& graph, const Node* node) {
   return axes == std::vector<int64_t>{-1} ? node->inputs[0] : kNone;
 }
 
-// (x - mean) / sqrt(variance + epsilon) * scale + shift along the last axis; the node is the sum.
+// Merges (x - mean) / sqrt(variance + epsilon) * scale + shift over the last axis into
+// LayerNormalization. `node` is the final addition.
 void merge_layer_norm(const Graph& graph, const Uses& uses, Node& node) {
   const auto row = [&](TensorId id) {
     const HostTensor* values = constant(graph, id);
@@ -148,22 +150,23 @@ void merge_layer_norm(const Graph& graph, const Uses& uses, Node& node) {
   if (!is(&node, "Add") || node.inputs.size() != 2) return;
   for (size_t i = 0; i < 2; ++i) {
     const TensorId shift = node.inputs[i];
-    const Node* product = uses.only_for_one(node.inputs[1 - i]);
+    const Node* product = uses.single_use_producer(node.inputs[1 - i]);
     if (!row(shift) || !is(product, "Mul") || product->inputs.size() != 2) continue;
     const size_t s = row(product->inputs[0]) ? 0 : 1;
     const TensorId scale = product->inputs[s];
-    const Node* divided = uses.only_for_one(product->inputs[1 - s]);
+    const Node* divided = uses.single_use_producer(product->inputs[1 - s]);
     if (!row(scale) || !is(divided, "Div") || divided->inputs.size() != 2 ||
         constant(graph, scale)->count() != constant(graph, shift)->count()) {
       continue;
     }
     const TensorId centered = divided->inputs[0];
-    const Node* root = uses.only_for_one(divided->inputs[1]);
-    const Node* sum = is(root, "Sqrt") ? uses.only_for_one(root->inputs[0]) : nullptr;
+    const Node* root = uses.single_use_producer(divided->inputs[1]);
+    const Node* sum = is(root, "Sqrt") ? uses.single_use_producer(root->inputs[0]) : nullptr;
     if (!is(sum, "Add") || sum->inputs.size() != 2) continue;
     const size_t e = number_of(graph, sum->inputs[0]) ? 0 : 1;
     const auto epsilon = number_of(graph, sum->inputs[e]);
-    const Node* square = uses.only_for_one(mean_of(graph, uses.only_for_one(sum->inputs[1 - e])));
+    const Node* square =
+        uses.single_use_producer(mean_of(graph, uses.single_use_producer(sum->inputs[1 - e])));
     const bool squared =
         (is(square, "Pow") && square->inputs.size() == 2 && square->inputs[0] == centered &&
          number_of(graph, square->inputs[1]) == 2.0) ||
@@ -172,7 +175,7 @@ void merge_layer_norm(const Graph& graph, const Uses& uses, Node& node) {
         centered == kNone ? nullptr : uses.producer[static_cast<size_t>(centered)];
     if (!epsilon || !squared || !is(difference, "Sub") || difference->inputs.size() != 2) continue;
     const TensorId x = difference->inputs[0];
-    if (mean_of(graph, uses.only_for_one(difference->inputs[1])) != x) continue;
+    if (mean_of(graph, uses.single_use_producer(difference->inputs[1])) != x) continue;
     node.op = "LayerNormalization";
     node.inputs = {x, scale, shift};
     node.attributes.clear();
@@ -182,11 +185,11 @@ void merge_layer_norm(const Graph& graph, const Uses& uses, Node& node) {
   }
 }
 
-// product + row: the row becomes input 2 of MatMul, which ONNX does not have.
+// Fuses matmul + row: the row becomes input 2 of MatMul, an extension to ONNX.
 void take_bias(const Graph& graph, const Uses& uses, Node& node) {
   if (!is(&node, "Add") || node.inputs.size() != 2 || !node.attributes.empty()) return;
   for (size_t i = 0; i < 2; ++i) {
-    Node* product = uses.only_for_one(node.inputs[i]);
+    Node* product = uses.single_use_producer(node.inputs[i]);
     const TensorId id = node.inputs[1 - i];
     const HostTensor* row = constant(graph, id);
     if (!is(product, "MatMul") || product->inputs.size() != 2 || row == nullptr) continue;
@@ -195,7 +198,7 @@ void take_bias(const Graph& graph, const Uses& uses, Node& node) {
         right->type != row->type || row->count() != right->shape[1]) {
       continue;
     }
-    // It moves here, where the row is known for sure.
+    // The product moves to the position of the sum, where the row is known to be available.
     Node merged = *product;
     merged.inputs.push_back(id);
     merged.outputs = node.outputs;
@@ -206,14 +209,14 @@ void take_bias(const Graph& graph, const Uses& uses, Node& node) {
   }
 }
 
-// Products know the activations that are bounds from 0 on.
+// Fuses ReLU and ReLU6, the activations that the matmul kernel supports, into the product.
 void take_activation(const Graph& graph, const Uses& uses, Node& node) {
   const bool relu = is(&node, "Relu");
   const bool relu6 = is(&node, "Clip") && node.inputs.size() == 3 &&
                      number_of(graph, node.inputs[1]) == 0.0 &&
                      number_of(graph, node.inputs[2]) == 6.0;
   if ((!relu && !relu6) || node.inputs.empty()) return;
-  Node* product = uses.only_for_one(node.inputs[0]);
+  Node* product = uses.single_use_producer(node.inputs[0]);
   if ((!is(product, "MatMul") && !is(product, "Gemm")) ||
       product->attributes.count("activation") != 0) {
     return;
@@ -242,7 +245,7 @@ void merge_patterns(Graph& graph) {
       merge_layer_norm(graph, uses, node);
     }
   }
-  // Each of these moves a node, so that the next has to look anew.
+  // Each of these passes moves nodes, so the uses have to be recomputed.
   for (auto take : {take_bias, take_activation}) {
     const Uses uses = uses_of(graph);
     for (Node& node : graph.nodes) take(graph, uses, node);

@@ -1,5 +1,6 @@
-// Finds what exporters took apart: an activation or a normalization written as arithmetic becomes
-// one node again, and what is added to a matrix product becomes part of it.
+// A pass that merges what exporters decompose: an activation or a normalization written as
+// arithmetic becomes one node, and a bias or an activation after a matrix product becomes part of
+// the product.
 #pragma once
 
 #include "model/graph.hpp"

@@ -2,10 +2,10 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <fstream>
 #include <set>
 #include <utility>
 
+#include "model/folder.hpp"
 #include "model/onnx/import.hpp"
 #include "model/ops/table.hpp"
 #include "model/optimize.hpp"
@@ -18,8 +18,6 @@ namespace dala::model {
 namespace {
 
 constexpr size_t kMostPlans = 8;
-// Offsets in the files of all formats have at most 32 bits; ONNX has larger weights apart.
-constexpr std::streamoff kLargestFile = std::streamoff{1} << 32;
 
 std::string shape_text(const std::vector<Dimension>& shape) {
   std::vector<std::string> parts;
@@ -98,17 +96,7 @@ std::shared_ptr<Model> Model::from_graph(Engine& engine, Graph graph) {
 }
 
 std::shared_ptr<Model> Model::load_file(Engine& engine, const std::string& path) {
-  std::ifstream file(path, std::ios::binary | std::ios::ate);
-  if (!file) throw Error(Reason::model_not_found, text("no file can be read at ", path));
-  const std::streamoff size = file.tellg();
-  if (size > kLargestFile) {
-    throw Error(Reason::invalid_model,
-                text(path, " has ", size, " bytes, more than a model's file can have"));
-  }
-  std::vector<std::byte> bytes(static_cast<size_t>(std::max<std::streamoff>(0, size)));
-  file.seekg(0);
-  file.read(reinterpret_cast<char*>(bytes.data()), size);
-  if (!file) throw Error(Reason::model_not_found, text(path, " cannot be read"));
+  const std::vector<std::byte> bytes = read_model_file(path);
   const std::filesystem::path place(path);
   // Without the mark of its format it would be taken for something else.
   if (place.extension() == ".tflite" && !tflite::is_tflite(bytes)) {
@@ -365,16 +353,17 @@ CommandId Model::submit(const Plan::Bound& bound, std::shared_ptr<Client> client
   }
 }
 
-void Model::predict(const std::vector<BufferPtr>& inputs, std::shared_ptr<Client> client,
-                    const Done& done) {
+std::optional<CommandId> Model::predict(const std::vector<BufferPtr>& inputs,
+                                        std::shared_ptr<Client> client, const Done& done) {
   const std::shared_ptr<Plan> plan = plan_for(shapes_of(inputs));
   if (plan == nullptr) {
     done(run_eagerly(inputs), nullptr);
-    return;
+    return std::nullopt;
   }
   Plan::Bound bound = plan->bind(engine_.runtime(), inputs);
-  submit(bound, std::move(client),
-         [done, outputs = bound.outputs](CommandId, const Error* error) { done(outputs, error); });
+  return submit(
+      bound, std::move(client),
+      [done, outputs = bound.outputs](CommandId, const Error* error) { done(outputs, error); });
 }
 
 std::vector<BufferPtr> Model::predict_now(const std::vector<BufferPtr>& inputs) {

@@ -43,11 +43,11 @@ class Model {
 
   // Submits a prediction, with inputs in the order of `inputs()`. Throws before anything runs when
   // they do not fit. `done` is told once, from any thread, with outputs in the order of
-  // `outputs()`; `error` is null on success. Models whose shapes depend on values run step by
-  // step, and are done when this returns. For worker threads.
+  // `outputs()`; `error` is null on success. Gives the command; none for models whose shapes depend
+  // on values, which run step by step and are done when this returns. For worker threads.
   using Done = std::function<void(const std::vector<BufferPtr>& outputs, const Error* error)>;
-  void predict(const std::vector<BufferPtr>& inputs, std::shared_ptr<Client> client,
-               const Done& done);
+  std::optional<CommandId> predict(const std::vector<BufferPtr>& inputs,
+                                   std::shared_ptr<Client> client, const Done& done);
   // The same to its end; throws its error.
   std::vector<BufferPtr> predict_now(const std::vector<BufferPtr>& inputs);
 

@@ -1,4 +1,4 @@
-// Operators by name, gathered from the lists that end the files of a format's operators.
+// The operators of a format by name, collected from the list at the end of each operator file.
 #pragma once
 
 #include <initializer_list>
@@ -17,7 +17,7 @@ class OperatorTable {
     }
   }
 
-  // Null when there is none of that name.
+  // Null if there is no operator of that name.
   const Operator* find(const std::string& name) const {
     const auto found = by_name_.find(name);
     return found == by_name_.end() ? nullptr : &found->second;

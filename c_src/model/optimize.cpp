@@ -31,9 +31,9 @@ void remove_dead_nodes(Graph& graph) {
                 [&](const auto& entry) { return !needed[static_cast<size_t>(entry.first)]; });
 }
 
-// A convolution whose result only this node uses.
+// The convolution that computes `id`, if `node` is its only use and it has no activation yet.
 Node* convolution_before(const Uses& uses, const Node& node, TensorId id) {
-  Node* before = uses.only_for_one(id);
+  Node* before = uses.single_use_producer(id);
   if (!is(before, "Conv") || before == &node || before->outputs.size() != 1 ||
       before->inputs.size() < 2 || before->attributes.count("activation") != 0) {
     return nullptr;
@@ -41,9 +41,10 @@ Node* convolution_before(const Uses& uses, const Node& node, TensorId id) {
   return before;
 }
 
-// The same of what may have an activation: a normalization that is not part of a convolution, too.
+// The node before that can take an activation: a convolution, or a batch normalization that was not
+// folded into one.
 Node* activated_before(const Uses& uses, const Node& node, TensorId id) {
-  Node* before = uses.only_for_one(id);
+  Node* before = uses.single_use_producer(id);
   if (is(before, "BatchNormalization") && before != &node && before->outputs.size() == 1 &&
       before->attributes.count("activation") == 0) {
     return before;
@@ -51,13 +52,14 @@ Node* activated_before(const Uses& uses, const Node& node, TensorId id) {
   return convolution_before(uses, node, id);
 }
 
-// A factor and a shift for each channel of a convolution's result.
+// A factor and a shift per output channel of a convolution.
 struct Affine {
   std::vector<double> factor;
   std::vector<double> shift;
 };
 
-// What a batch normalization does; none: not to constants, or not to so many channels.
+// A batch normalization as factor and shift; nullopt if its parameters are not constants, or not of
+// `channels` elements.
 std::optional<Affine> affine_of_norm(const Graph& graph, const Node& norm, int64_t channels) {
   const HostTensor* params[4];
   for (size_t i = 0; i < 4; ++i) {
@@ -80,7 +82,7 @@ std::optional<Affine> affine_of_norm(const Graph& graph, const Node& norm, int64
   return affine;
 }
 
-// What arithmetic with a constant {c, 1, ..} or a single number does.
+// Arithmetic with a constant of shape {c, 1, ..} or a scalar as factor and shift.
 std::optional<Affine> affine_of_arithmetic(const Graph& graph, const Node& node, size_t conv_input,
                                            int64_t channels, size_t rank) {
   const HostTensor* values = constant(graph, node.inputs[1 - conv_input]);
@@ -88,7 +90,7 @@ std::optional<Affine> affine_of_arithmetic(const Graph& graph, const Node& node,
     return std::nullopt;
   }
   const bool one = values->count() == 1;
-  const size_t leading = rank - values->shape.size();  // the channels are dimension 1
+  const size_t leading = rank - values->shape.size();  // the channel axis is 1
   if (!one &&
       (values->count() != channels || leading > 1 || values->shape[1 - leading] != channels)) {
     return std::nullopt;
@@ -111,7 +113,7 @@ std::optional<Affine> affine_of_arithmetic(const Graph& graph, const Node& node,
   return affine;
 }
 
-// Those channels are scaled and shifted by other weights and another bias.
+// Folds the factor and shift into the weights and the bias.
 void apply(Graph& graph, Node& conv, const Affine& affine) {
   const HostTensor& weights = *constant(graph, conv.inputs[1]);
   const HostTensor* bias = conv.inputs.size() > 2 ? constant(graph, conv.inputs[2]) : nullptr;
@@ -135,8 +137,8 @@ void apply(Graph& graph, Node& conv, const Affine& affine) {
   conv.inputs[2] = add_constant(graph, name + " bias", std::move(new_bias));
 }
 
-// scale * conv(x, w) + shift is a convolution with scaled weights. The convolution that takes the
-// node in; null: there is none.
+// Folds scale * conv(x, w) + shift into the weights. Returns the convolution that absorbed `node`,
+// or null.
 Node* take_affine(Graph& graph, const Uses& uses, const Node& node) {
   const bool norm = is(&node, "BatchNormalization");
   const bool arithmetic =
@@ -145,7 +147,7 @@ Node* take_affine(Graph& graph, const Uses& uses, const Node& node) {
   if (!norm && !arithmetic) return nullptr;
   for (size_t i = 0; i < (norm ? 1 : 2) && i < node.inputs.size(); ++i) {
     Node* conv = convolution_before(uses, node, node.inputs[i]);
-    // What is added to the convolution would have to be scaled, too.
+    // A residual (input 3) would have to be scaled, too.
     if (conv == nullptr || conv->inputs.size() > 3) continue;
     const HostTensor* weights = constant(graph, conv->inputs[1]);
     if (weights == nullptr || weights->type != ElementType::f32 || weights->shape.empty()) continue;
@@ -163,9 +165,9 @@ Node* take_affine(Graph& graph, const Uses& uses, const Node& node) {
   return nullptr;
 }
 
-// What an activation is called by conv2d; the slope of leaky_relu, the bounds of clamp.
+// The activation parameter of conv2d, with the slope of leaky_relu and the bounds of clamp.
 struct ActivationName {
-  std::string name;  // empty: it has no name for this
+  std::string name;  // empty if conv2d has no such activation
   double slope = 0;
   double low = 0;
   double high = 1;
@@ -194,7 +196,7 @@ ActivationName activation_of(const Graph& graph, const Node& node) {
   return {};
 }
 
-// Constant nodes become constants of the graph, where the passes below see them.
+// Turns Constant nodes into constants of the graph, which the passes below look up.
 void lift_constants(Graph& graph) {
   std::erase_if(graph.nodes, [&](const Node& node) {
     if (node.op != "Constant" || !node.domain.empty() || node.outputs.size() != 1) return false;
@@ -205,14 +207,14 @@ void lift_constants(Graph& graph) {
   });
 }
 
-// conv(x) + y, with y from elsewhere: the convolution moves to where the sum is, since y may be
-// computed after it, and takes y as its input 3.
+// Fuses conv(x) + y, where y is a residual: the convolution moves to the position of the sum, since
+// y may be computed after it, and gets y as input 3.
 bool take_residual(Graph& graph, Uses& uses, Node& sum) {
   if (sum.op != "Add" || !sum.domain.empty() || sum.inputs.size() != 2 || sum.outputs.size() != 1 ||
       !sum.attributes.empty() || sum.inputs[0] == sum.inputs[1]) {
     return false;
   }
-  // Of two convolutions the later one, whose input is needed longer anyway.
+  // Of two convolutions, take the later one: the live range of its input is longer anyway.
   Node* conv = nullptr;
   TensorId other = kNone;
   for (size_t i = 0; i < 2; ++i) {
@@ -236,13 +238,13 @@ bool take_residual(Graph& graph, Uses& uses, Node& sum) {
   return true;
 }
 
-// Zeros that a Pad puts around planes become padding of the convolution behind it, or of the mean,
-// which then counts them.
+// Fuses a Pad with zeros into the padding of the following convolution, or of an average pool,
+// which then includes the padding in its count.
 bool take_padding(const Graph& graph, const Uses& uses, Node& conv) {
   const bool mean =
       is(&conv, "AveragePool") && integer_of(conv, "ceil_mode", 0) == 0 && conv.inputs.size() == 1;
   if (!mean && (!is(&conv, "Conv") || conv.inputs.size() < 2)) return false;
-  Node* pad = uses.only_for_one(conv.inputs[0]);
+  Node* pad = uses.single_use_producer(conv.inputs[0]);
   if (!is(pad, "Pad") || pad->inputs.empty() ||
       (pad->inputs.size() > 3 && pad->inputs[3] != kNone)) {
     return false;
@@ -273,16 +275,16 @@ bool take_padding(const Graph& graph, const Uses& uses, Node& conv) {
   std::vector<int64_t> pads = integers_of(conv, "pads");
   if (pads.empty() || automatic == "VALID") pads.assign(2 * (rank - 2), 0);
   if (pads.size() != 2 * (rank - 2)) return false;
-  // Padding of its own that a mean does not count.
+  // An average pool that excludes its own padding cannot include that of the Pad.
   const bool counts = integer_of(conv, "count_include_pad", 0) != 0;
   if (mean && !counts && std::any_of(pads.begin(), pads.end(), [](int64_t n) { return n != 0; })) {
     return false;
   }
-  constexpr int64_t kLarge = 1 << 16;  // what a convolution takes
+  constexpr int64_t kMaxPad = 1 << 16;  // the limit of conv2d
   for (size_t d = 0; d < rank; ++d) {
     for (const bool after : {false, true}) {
       const int64_t each = around[after ? d + rank : d];
-      if (each < 0 || each > kLarge || (d < 2 && each != 0)) return false;
+      if (each < 0 || each > kMaxPad || (d < 2 && each != 0)) return false;
       if (d >= 2) pads[(after ? rank - 2 : 0) + d - 2] += each;
     }
   }
@@ -317,7 +319,7 @@ void fuse_into_convolutions(Graph& graph) {
     node.inputs.clear();
     node.outputs.clear();
   }
-  // Those that became part of another have no outputs left.
+  // Fused nodes have no outputs left.
   std::erase_if(graph.nodes, [](const Node& node) { return node.outputs.empty(); });
 }
 

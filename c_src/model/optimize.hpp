@@ -1,6 +1,6 @@
-// Rewrites of a graph that leave its results as they are, apart from rounding: nodes that nobody
-// needs go, what exporters took apart is put together, and padding, batch normalization, a sum with
-// another tensor and an activation become part of the convolution beside them.
+// Graph optimizations that preserve results up to rounding: dead nodes are removed, decomposed
+// operators are merged, and padding, batch normalization, a residual and an activation are fused
+// into the adjacent convolution.
 #pragma once
 
 #include "model/graph.hpp"

@@ -98,7 +98,7 @@ void Model::forget_packed_weights() {
       if (key.first == tensor) renamed[{hollow, key.second}] = buffer;
     }
     std::erase_if(constants_.packed,
-                  [&](const auto& entry) { return entry.first.first == tensor; });
+                  [&tensor = tensor](const auto& entry) { return entry.first.first == tensor; });
     constants_.packed.merge(renamed);
   }
 }

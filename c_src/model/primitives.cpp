@@ -63,11 +63,13 @@ bool all_known(const std::vector<Tensor>& inputs) {
 Walk along_longest(Walk walk) {
   long best = 0;
   for (long d = 1; d < walk.rank; ++d) {
-    const bool dense = walk.strides[0][d] == 1 || walk.strides[3][d] == 1;
+    const bool dense = walk.strides[d] == 1 || walk.strides[3 * MODEL_RANK + d] == 1;
     if (dense && walk.dims[d] > walk.dims[best]) best = d;
   }
   std::swap(walk.dims[0], walk.dims[best]);
-  for (auto& strides : walk.strides) std::swap(strides[0], strides[best]);
+  for (int n = 0; n < 4; ++n) {
+    std::swap(walk.strides[n * MODEL_RANK], walk.strides[n * MODEL_RANK + best]);
+  }
   return walk;
 }
 
@@ -219,7 +221,7 @@ Tensor moved(Build& build, const Tensor& x, const std::vector<int64_t>& order) {
   const Shape walked = permuted(own, order);
   const Walk walk = make_walk(shape, {{walked, 0}}, {strides_of(shape), 0});
   // Only dimensions of 1 change places: the elements stay where they are.
-  if (walk.rank == 1 && (walk.strides[0][0] == 1 || walk.count <= 1)) {
+  if (walk.rank == 1 && (walk.strides[0] == 1 || walk.count <= 1)) {
     return Build::reshaped(x, shape);
   }
   // On CPUs few columns are not worth tiles of them.

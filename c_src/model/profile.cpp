@@ -1,4 +1,4 @@
-// A prediction whose layers are timed one by one.
+// Model::profile: a prediction with a time per layer.
 #include "runtime/profile.hpp"
 
 #include <string>
@@ -12,11 +12,11 @@ Model::Profiled Model::profile(const std::vector<BufferPtr>& inputs) {
   const std::shared_ptr<Plan> plan = plan_for(shapes_of(inputs));
   if (plan == nullptr) {
     throw Error(Reason::unsupported,
-                "a model whose shapes depend on values runs step by step and has no profile");
+                "a model whose shapes depend on values runs step by step and cannot be profiled");
   }
   Runtime& runtime = engine_.runtime();
   Plan::Bound bound = plan->bind(runtime, inputs);
-  // A profile counts by the name of the launch; so each of these gets one of its own.
+  // A profile is keyed by the name of the launch, so each stage gets a unique name.
   for (size_t i = 0; i < bound.stages.size(); ++i) {
     auto renamed = std::make_shared<Launch>(*bound.stages[i].launch);
     renamed->name = std::to_string(i);

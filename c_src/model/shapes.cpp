@@ -33,7 +33,7 @@ Shape broadcast_shape(const std::vector<Shape>& shapes) {
 int64_t normal_axis(int64_t axis, int64_t rank) {
   const int64_t normal = axis < 0 ? axis + rank : axis;
   if (normal >= 0 && normal < rank) return normal;
-  throw Error(Reason::shape_mismatch, text("there is no axis ", axis, " in ", rank, " dimensions"));
+  throw Error(Reason::shape_mismatch, text("axis ", axis, " is out of range for rank ", rank));
 }
 
 std::vector<int64_t> normal_axes(const std::vector<int64_t>& axes, int64_t rank) {
@@ -41,7 +41,7 @@ std::vector<int64_t> normal_axes(const std::vector<int64_t>& axes, int64_t rank)
   for (int64_t axis : axes) result.push_back(normal_axis(axis, rank));
   std::sort(result.begin(), result.end());
   if (std::adjacent_find(result.begin(), result.end()) != result.end()) {
-    throw Error(Reason::shape_mismatch, text("axes ", to_string(axes), " name one twice"));
+    throw Error(Reason::shape_mismatch, text("axes ", to_string(axes), " have a duplicate"));
   }
   if (axes.empty()) {
     result.resize(static_cast<size_t>(rank));
@@ -70,7 +70,8 @@ Walk make_walk(const Shape& dims, const std::vector<WalkOperand>& inputs,
     const long inner = walk.rank - 1;
     bool merges = walk.rank > 0;
     for (const auto& [slot, operand] : operands) {
-      merges = merges && operand->strides[d] == walk.strides[slot][inner] * walk.dims[inner];
+      merges = merges &&
+               operand->strides[d] == walk.strides[slot * MODEL_RANK + inner] * walk.dims[inner];
     }
     if (merges) {
       walk.dims[inner] *= dims[d];
@@ -83,7 +84,7 @@ Walk make_walk(const Shape& dims, const std::vector<WalkOperand>& inputs,
     }
     walk.dims[walk.rank] = dims[d];
     for (const auto& [slot, operand] : operands)
-      walk.strides[slot][walk.rank] = operand->strides[d];
+      walk.strides[slot * MODEL_RANK + walk.rank] = operand->strides[d];
     ++walk.rank;
   }
   if (walk.rank == 0) {

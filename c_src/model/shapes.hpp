@@ -1,4 +1,4 @@
-// Shapes while a graph is planned: broadcasting, axes, and walks over several tensors at once.
+// Shape arithmetic for planning: broadcasting, axes, and strided iteration over several tensors.
 #pragma once
 
 #include <vector>
@@ -8,25 +8,27 @@
 
 namespace dala::model {
 
-// The shape that all of these broadcast to. Throws `shape_mismatch`.
+// The common broadcast shape. Throws `shape_mismatch`.
 Shape broadcast_shape(const std::vector<Shape>& shapes);
 
-// A negative axis counts from the end. Throws `shape_mismatch` when there is no such axis.
+// Makes an axis non-negative. Throws `shape_mismatch` if it is out of range.
 int64_t normal_axis(int64_t axis, int64_t rank);
-// Several, sorted; equal ones are `shape_mismatch`. None at all: every axis.
+// The same for several axes, sorted. Throws `shape_mismatch` for duplicates. An empty list means
+// all axes.
 std::vector<int64_t> normal_axes(const std::vector<int64_t>& axes, int64_t rank);
 
 // Product of the dimensions in [from, to).
 int64_t extent(const Shape& shape, int64_t from, int64_t to);
 
-// A walk over `dims` (outermost first) with the strides of up to three inputs and the output.
+// The iteration over `dims` (outermost first) with the strides of up to three inputs and the
+// output. Adjacent dimensions are merged where all strides allow it.
 struct WalkOperand {
   Shape strides;
   int64_t offset = 0;
 };
 Walk make_walk(const Shape& dims, const std::vector<WalkOperand>& inputs,
                const WalkOperand& output);
-// Strides under which a shape broadcasts to another.
+// The strides with which a tensor of `shape` broadcasts to the shape `to`.
 Shape broadcast_strides(const Shape& shape, const Shape& to);
 
 }  // namespace dala::model

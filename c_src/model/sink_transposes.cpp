@@ -12,7 +12,7 @@ namespace {
 
 using Axes = std::vector<int64_t>;
 
-constexpr int64_t kLargest = 1 << 20;  // elements of a constant that is put in another order
+constexpr int64_t kMaxElements = 1 << 20;  // of a constant that is transposed
 
 const std::set<std::string>& elementwise() {
   static const std::set<std::string> names{
@@ -22,8 +22,8 @@ const std::set<std::string>& elementwise() {
   return names;
 }
 
-// What a tensor is a transpose of.
-struct Turned {
+// The source and permutation of a transposed tensor.
+struct Transposed {
   TensorId source = kNone;
   Axes perm;
 };
@@ -36,8 +36,8 @@ bool is_permutation_of(const Axes& perm, int64_t rank) {
   return sorted == wanted;
 }
 
-// The constant whose transpose broadcasts as this one does.
-HostTensorPtr turned_back(const HostTensor& values, const Axes& perm) {
+// The constant whose transpose by `perm` broadcasts like `values`.
+HostTensorPtr transposed_back(const HostTensor& values, const Axes& perm) {
   const size_t rank = perm.size();
   Shape shape = values.shape;
   shape.insert(shape.begin(), rank - shape.size(), 1);
@@ -88,9 +88,9 @@ class Sinking {
     return found == same_.end() ? id : found->second;
   }
 
-  const Turned* turned(TensorId id) const {
-    const auto found = turned_.find(id);
-    return found == turned_.end() ? nullptr : &found->second;
+  const Transposed* transposed(TensorId id) const {
+    const auto found = transposed_.find(id);
+    return found == transposed_.end() ? nullptr : &found->second;
   }
 
   void transpose(Node node) {
@@ -101,7 +101,7 @@ class Sinking {
       graph_.nodes.push_back(std::move(node));
       return;
     }
-    const Turned* inner = turned(node.inputs[0]);
+    const Transposed* inner = transposed(node.inputs[0]);
     if (inner != nullptr && inner->perm.size() == perm.size()) {
       for (int64_t& axis : perm) axis = inner->perm[static_cast<size_t>(axis)];
       node.inputs[0] = inner->source;
@@ -111,7 +111,7 @@ class Sinking {
         return;
       }
     }
-    turned_[node.outputs[0]] = {node.inputs[0], std::move(perm)};
+    transposed_[node.outputs[0]] = {node.inputs[0], std::move(perm)};
     graph_.nodes.push_back(std::move(node));
   }
 
@@ -122,32 +122,33 @@ class Sinking {
       return;
     }
     for (TensorId& id : node.inputs) {
-      if (const Turned* each = turned(id)) {
+      if (const Transposed* each = transposed(id)) {
         id = each->source;
       } else if (const HostTensor* values = constant(graph_, id); values && values->count() > 1) {
-        id = add_constant(graph_, graph_.name_of(id), turned_back(*values, *common));
+        id = add_constant(graph_, graph_.name_of(id), transposed_back(*values, *common));
       }
     }
     push_before_transpose(std::move(node), *common);
   }
 
-  // The permutation of all inputs that are no constants; none: they differ, or have none.
+  // The permutation that all non-constant inputs share; nullopt if they differ or are not
+  // transposed.
   std::optional<Axes> common_perm(const Node& node) const {
-    // Old ways to line up inputs.
+    // Broadcasting by attributes, as before operator set 7.
     if (node.attributes.count("axis") + node.attributes.count("broadcast") > 0) return std::nullopt;
     std::optional<Axes> common;
     for (TensorId id : node.inputs) {
-      const Turned* each = turned(id);
+      const Transposed* each = transposed(id);
       if (each == nullptr) continue;
       if (common && *common != each->perm) return std::nullopt;
       common = each->perm;
     }
     if (!common) return std::nullopt;
     for (TensorId id : node.inputs) {
-      if (id == kNone || turned(id) != nullptr) continue;
+      if (id == kNone || transposed(id) != nullptr) continue;
       const HostTensor* values = constant(graph_, id);
       if (values == nullptr || values->shape.size() > common->size() ||
-          values->count() > kLargest || values->count() == 0) {
+          values->count() > kMaxElements || values->count() == 0) {
         return std::nullopt;
       }
     }
@@ -155,7 +156,7 @@ class Sinking {
   }
 
   void sink_padding(Node node) {
-    const Turned* inner = node.inputs.empty() ? nullptr : turned(node.inputs[0]);
+    const Transposed* inner = node.inputs.empty() ? nullptr : transposed(node.inputs[0]);
     const bool by_axes = node.inputs.size() > 3 && node.inputs[3] != kNone;
     const HostTensor* given = node.inputs.size() > 1 ? constant(graph_, node.inputs[1]) : nullptr;
     const bool listed = node.attributes.count("pads") != 0;
@@ -192,12 +193,12 @@ class Sinking {
     turn.attributes["perm"].integers = perm;
     graph_.nodes.push_back(std::move(node));
     graph_.nodes.push_back(std::move(turn));
-    turned_[result] = {before, perm};
+    transposed_[result] = {before, perm};
   }
 
   Graph& graph_;
-  std::map<TensorId, TensorId> same_;  // what needs no transpose is another tensor
-  std::map<TensorId, Turned> turned_;
+  std::map<TensorId, TensorId> same_;  // results of transposes that cancelled out, and their source
+  std::map<TensorId, Transposed> transposed_;
 };
 
 }  // namespace

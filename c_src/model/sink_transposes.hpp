@@ -1,6 +1,6 @@
-// Moves transposes behind elementwise operators and padding, so that these stand next to the
-// convolutions that can take them in, and joins transposes that follow each other. Whether a
-// transpose is before or behind such an operator costs the same: nothing, see views.hpp.
+// A pass that moves transposes behind elementwise operators and padding, so that these become
+// adjacent to the convolutions into which they can be fused, and merges consecutive transposes. The
+// position of a transpose does not affect its cost: it becomes a view, see views.hpp.
 #pragma once
 
 #include "model/graph.hpp"

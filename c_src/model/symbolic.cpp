@@ -11,14 +11,14 @@
 namespace dala::model {
 namespace {
 
-// A dimension that inputs leave open. Those without a name are one each, and no formula can have
-// them.
+// A free dimension of the inputs. Each unnamed dimension is a separate symbol, which no formula can
+// refer to.
 struct Symbol {
   std::string name;
-  bool leads = false;  // the first dimension of some input: usually the number of pictures
+  bool leads = false;  // the first dimension of some input: usually the batch size
 };
 
-// For every dimension of every input its symbol, or -1 for a fixed one.
+// `places` holds the symbol of every dimension of every input, or -1 for a fixed dimension.
 struct Symbols {
   std::vector<Symbol> all;
   std::vector<std::vector<int>> places;
@@ -46,7 +46,7 @@ Symbols symbols_of(const std::vector<Port>& inputs) {
 
 using Sizes = std::vector<int64_t>;  // of the symbols
 
-// A trial that succeeded.
+// A successful trial.
 struct Sample {
   Sizes sizes;
   std::vector<Shape> outputs;
@@ -59,7 +59,7 @@ class Sampler {
 
   const std::vector<Symbol>& symbols() const { return symbols_.all; }
 
-  // Starts where the graph can be, then changes one symbol after the other, then all at once.
+  // Finds sizes that the graph accepts, then varies each symbol alone, then all symbols together.
   std::vector<Sample> samples() {
     std::vector<Sample> found;
     const std::optional<Sample> first = start();
@@ -80,8 +80,8 @@ class Sampler {
   }
 
  private:
-  // Networks halve their planes several times, which multiples of 64 suit; texts have a most
-  // length; and some graphs take one picture only.
+  // Networks downsample by two several times, for which multiples of 64 work; sequences have a
+  // maximum length; some graphs only accept a batch of one.
   std::optional<Sample> start() {
     for (int64_t rest : {64, 128, 256, 512, 32, 224, 16, 8, 4, 2, 1}) {
       for (int64_t leading : {2, 1}) {
@@ -121,13 +121,13 @@ class Sampler {
   Symbols symbols_;
 };
 
-// What one dimension of an output was in a sample.
+// The value of one output dimension in a sample.
 struct Point {
   Sizes sizes;
   int64_t value = 0;
 };
 
-// factor * round(product / divisor) + offset, where the product is that of some symbols.
+// factor * round(product / divisor) + offset, where product is the product of `symbols`.
 struct Formula {
   enum class Rounding { none, up, down };
   std::vector<size_t> symbols;
@@ -170,7 +170,7 @@ struct Formula {
   }
 };
 
-// The straight line through two of the points, if they are on one with whole numbers.
+// The line through two points, if its coefficients are integers.
 std::optional<Formula> line_through(Formula formula, const Point& a, const Point& b) {
   const int64_t run = formula.product(b.sizes) - formula.product(a.sizes);
   const int64_t rise = b.value - a.value;
@@ -186,8 +186,8 @@ std::optional<Formula> line_through(Formula formula, const Point& a, const Point
 
 // The same slope with the quotient rounded, by the smallest divisor that fits.
 std::optional<Formula> rounded(const Formula& line, const std::vector<Point>& points) {
-  constexpr int64_t kMostTimes = 32;
-  for (int64_t times = 1; times <= kMostTimes; ++times) {
+  constexpr int64_t kMaxTimes = 32;
+  for (int64_t times = 1; times <= kMaxTimes; ++times) {
     Formula formula = line;
     formula.factor *= times;
     formula.divisor *= times;
@@ -199,8 +199,8 @@ std::optional<Formula> rounded(const Formula& line, const std::vector<Point>& po
   return std::nullopt;
 }
 
-// The formula of these symbols. Two points make a line of anything, so it takes a third, or a line
-// that starts at zero.
+// The formula in these symbols that fits all points. Any two points are on a line, so the formula
+// needs a third point, or an offset of zero.
 std::optional<Formula> fitted(const std::vector<size_t>& symbols,
                               const std::vector<Point>& points) {
   Formula formula;
@@ -227,8 +227,8 @@ Dimension dimension_of(const std::vector<Point>& points, const std::vector<Symbo
   });
   if (same) return {points.front().value, ""};
 
-  constexpr size_t kMostSymbols = 6;  // whose products are looked at
-  const size_t count = std::min(symbols.size(), kMostSymbols);
+  constexpr size_t kMaxSymbols = 6;  // bounds the number of products to try
+  const size_t count = std::min(symbols.size(), kMaxSymbols);
   std::vector<std::vector<size_t>> subsets;
   for (size_t mask = 1; mask < (size_t{1} << count); ++mask) {
     std::vector<size_t>& subset = subsets.emplace_back();

@@ -9,9 +9,9 @@
 namespace dala::model::tensorflow {
 namespace {
 
-constexpr int64_t kFirst = INT64_MIN;  // before every element
-constexpr int64_t kLast = INT64_MAX;   // after every element
-constexpr size_t kMostAxes = 32;
+constexpr int64_t kFirst = INT64_MIN;  // a slice bound before every element
+constexpr int64_t kLast = INT64_MAX;   // a slice bound after every element
+constexpr size_t kMaxAxes = 32;
 
 [[noreturn]] void unsupported(const std::string& what) {
   throw Error(Reason::unsupported_op, what);
@@ -27,25 +27,26 @@ std::vector<int64_t> counted(size_t count) {
   return values;
 }
 
-// A vector of i64, which is what ONNX takes for axes and shapes; a single number becomes one.
+// Converts to a 1-D i64 tensor, which ONNX expects for axes and shapes. A scalar gets one element.
 TensorId as_vector(GraphBuilder& builder, TensorId x) {
   if (const HostTensorPtr values = builder.known(x)) return builder.integers(values->integers());
   return builder.reshape(builder.cast(x, ElementType::i64), {-1});
 }
 
-// {before, after} of each axis.
+// {before, after} for each axis.
 std::vector<std::array<int64_t, 2>> pairs_of(GraphBuilder& builder, TensorId id,
                                              const std::string& what, size_t count) {
   const std::vector<int64_t> values = builder.known_integers(id, what);
   if (values.size() != 2 * count) {
-    reject(text(what, " with ", values.size(), " numbers for ", count, " axes"));
+    reject(text(what, " has ", values.size(), " values, expected ", 2 * count, " for ", count,
+                " axes"));
   }
   std::vector<std::array<int64_t, 2>> pairs;
   for (size_t i = 0; i < count; ++i) pairs.push_back({values[2 * i], values[2 * i + 1]});
   return pairs;
 }
 
-// One dimension of a shape, or those in [from, to).
+// The dimensions [from, to) of the shape of x.
 TensorId dimension(GraphBuilder& builder, TensorId x, size_t from, size_t to) {
   return builder.add("Shape", {x},
                      {{"start", attr::integer(static_cast<int64_t>(from))},
@@ -62,9 +63,9 @@ TensorId joined(GraphBuilder& builder, std::vector<TensorId> parts) {
 
 std::vector<int64_t> block_of(GraphBuilder& builder, TensorId block) {
   std::vector<int64_t> sizes = builder.known_integers(block, "a block");
-  bool fits = !sizes.empty() && sizes.size() <= kMostAxes;
+  bool fits = !sizes.empty() && sizes.size() <= kMaxAxes;
   for (int64_t size : sizes) fits = fits && size >= 1 && size <= (1 << 20);
-  if (!fits) reject(text("a block of ", to_string(sizes)));
+  if (!fits) reject(text("block shape ", to_string(sizes), " is out of range"));
   return sizes;
 }
 
@@ -72,7 +73,9 @@ int64_t product_of(const std::vector<int64_t>& values) {
   int64_t product = 1;
   for (int64_t value : values) {
     product *= value;
-    if (product > (int64_t{1} << 31)) reject(text("a block of ", to_string(values)));
+    if (product > (int64_t{1} << 31)) {
+      reject(text("block shape ", to_string(values), " is too large"));
+    }
   }
   return product;
 }
@@ -99,7 +102,7 @@ TensorId pad(GraphBuilder& builder, TensorId x, TensorId paddings, TensorId valu
 
 TensorId mirror_pad(GraphBuilder& builder, TensorId x, TensorId paddings, bool symmetric) {
   if (symmetric) {
-    // By one element, this is what ONNX calls the edge.
+    // For a padding of one element this equals ONNX's edge mode.
     for (int64_t size : builder.known_integers(paddings, "a padding")) {
       if (size > 1) unsupported("symmetric padding of more than one element");
     }
@@ -123,7 +126,7 @@ TensorId space_to_batch(GraphBuilder& builder, TensorId x, TensorId block, Tenso
   const TensorId padded = builder.add(
       "Pad", {x, builder.integers(before), kNone, builder.integers(counted(count + 1))});
 
-  // {n, y / b, b, x / b, b, rest} to {b, b, n, y / b, x / b, rest}.
+  // Reshapes to {n, y / b, b, x / b, b, rest} and transposes to {b, b, n, y / b, x / b, rest}.
   const TensorId batch = dimension(builder, padded, 0, 1);
   std::vector<TensorId> apart{batch};
   std::vector<TensorId> whole{builder.add("Mul", {batch, builder.integers({product_of(sizes)})})};
@@ -150,7 +153,7 @@ TensorId batch_to_space(GraphBuilder& builder, TensorId x, TensorId block, Tenso
   const size_t count = sizes.size();
   const auto pairs = pairs_of(builder, crops, "a crop", count);
 
-  // {b, b, n, y, x, rest} to {n, y, b, x, b, rest}.
+  // Reshapes to {b, b, n, y, x, rest} and transposes to {n, y, b, x, b, rest}.
   const TensorId batch =
       builder.add("Div", {dimension(builder, x, 0, 1), builder.integers({product_of(sizes)})});
   std::vector<TensorId> apart{builder.integers(sizes), batch};
@@ -174,7 +177,7 @@ TensorId batch_to_space(GraphBuilder& builder, TensorId x, TensorId block, Tenso
   std::vector<int64_t> ends;
   std::vector<int64_t> axes;
   for (size_t i = 0; i < count; ++i) {
-    if (pairs[i][0] < 0 || pairs[i][1] < 0) reject("a crop below 0");
+    if (pairs[i][0] < 0 || pairs[i][1] < 0) reject("a crop is negative");
     starts.push_back(pairs[i][0]);
     ends.push_back(pairs[i][1] == 0 ? kLast : -pairs[i][1]);
     axes.push_back(static_cast<int64_t>(i + 1));
@@ -187,19 +190,23 @@ TensorId strided_slice(GraphBuilder& builder, TensorId x, TensorId begin, Tensor
                        TensorId strides, const SliceMasks& masks) {
   const std::vector<int64_t> steps = builder.known_integers(strides, "a stride");
   const size_t count = steps.size();
-  if (count > kMostAxes) reject(text("a slice of ", count, " axes"));
+  if (count > kMaxAxes)
+    reject(text("a slice of ", count, " axes, at most ", kMaxAxes, " expected"));
   const bool plain =
       (masks.begin | masks.end | masks.ellipsis | masks.new_axis | masks.shrink_axis) == 0;
   if (plain && (builder.known(begin) == nullptr || builder.known(end) == nullptr)) {
     return builder.add("Slice", {x, as_vector(builder, begin), as_vector(builder, end),
                                  builder.integers(counted(count)), builder.integers(steps)});
   }
-  const std::vector<int64_t> from = builder.known_integers(begin, "a beginning");
+  const std::vector<int64_t> from = builder.known_integers(begin, "a begin");
   const std::vector<int64_t> to = builder.known_integers(end, "an end");
-  if (from.size() != count || to.size() != count) reject("a slice of uneven lists");
+  if (from.size() != count || to.size() != count) {
+    reject(
+        text("a slice has ", from.size(), " begins, ", to.size(), " ends and ", count, " strides"));
+  }
 
   const auto in = [](int64_t mask, size_t bit) { return (mask >> bit & 1) != 0; };
-  // After the ellipsis, axes of the input and of the result count from their ends.
+  // After the ellipsis, axes of the input and of the result are counted from the end.
   int64_t axes_after = 0;
   int64_t results_after = 0;
   bool ellipsis = false;
@@ -236,7 +243,7 @@ TensorId strided_slice(GraphBuilder& builder, TensorId x, TensorId begin, Tensor
     int64_t start = in(masks.begin, i) ? (forward ? 0 : kLast) : from[i];
     int64_t stop = in(masks.end, i) ? (forward ? kLast : kFirst) : to[i];
     if (in(masks.shrink_axis, i)) {
-      if (!forward) reject("a single element with a stride below 0");
+      if (!forward) reject("a slice with a shrunk axis has a negative stride");
       stop = start == -1 || start == kLast ? kLast : start + 1;
       shrunk.push_back(axis);
     } else {
@@ -265,19 +272,19 @@ TensorId slice(GraphBuilder& builder, TensorId x, TensorId begin, TensorId size)
     const TensorId length = as_vector(builder, size);
     if (sizes != nullptr) {
       for (int64_t each : sizes->integers()) {
-        if (each < 0) unsupported("a slice to the end from a place that is not a constant");
+        if (each < 0) unsupported("a slice to the end whose begin is not a constant");
       }
     }
     return builder.add("Slice", {x, start, builder.add("Add", {start, length})});
   }
   const std::vector<int64_t> starts = from->integers();
   std::vector<int64_t> ends = sizes->integers();
-  if (starts.size() != ends.size() || starts.size() > kMostAxes) {
-    reject("a slice of uneven lists");
+  if (starts.size() != ends.size() || starts.size() > kMaxAxes) {
+    reject(text("a slice has ", starts.size(), " begins and ", ends.size(), " sizes"));
   }
   for (size_t i = 0; i < ends.size(); ++i) {
     if (starts[i] < 0 || starts[i] > (int64_t{1} << 40) || ends[i] > (int64_t{1} << 40)) {
-      reject(text("a slice from ", starts[i], " of ", ends[i]));
+      reject(text("a slice with begin ", starts[i], " and size ", ends[i], " is out of range"));
     }
     ends[i] = ends[i] < 0 ? kLast : starts[i] + ends[i];
   }
@@ -294,14 +301,14 @@ TensorId reduce(GraphBuilder& builder, const std::string& op, TensorId x, Tensor
 TensorId arg(GraphBuilder& builder, const std::string& op, TensorId x, TensorId axis,
              ElementType type) {
   const std::vector<int64_t> axes = builder.known_integers(axis, "an axis");
-  if (axes.size() != 1) reject(text(axes.size(), " axes instead of one"));
+  if (axes.size() != 1) reject(text(op, " has ", axes.size(), " axes, expected 1"));
   const TensorId places =
       builder.add(op, {x}, {{"axis", attr::integer(axes[0])}, {"keepdims", attr::integer(0)}});
   return type == ElementType::i64 ? places : builder.cast(places, type);
 }
 
 TensorId fully_connected(GraphBuilder& builder, TensorId x, TensorId weights, TensorId bias,
-                         bool keep_dims, const channels_last::Finish& finish) {
+                         bool keep_dims, const channels_last::Epilogue& epilogue) {
   const HostTensorPtr values = builder.known(weights);
   TensorId y = kNone;
   if (!keep_dims && values != nullptr && values->shape.size() == 2) {
@@ -313,7 +320,7 @@ TensorId fully_connected(GraphBuilder& builder, TensorId x, TensorId weights, Te
     y = builder.add("MatMul", {x, builder.transpose(weights, {1, 0})});
     if (bias != kNone) y = builder.add("Add", {y, bias});
   }
-  return channels_last::finished(builder, y, finish);
+  return channels_last::with_epilogue(builder, y, epilogue);
 }
 
 TensorId stack(GraphBuilder& builder, const std::vector<TensorId>& parts, int64_t axis) {

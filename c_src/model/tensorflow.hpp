@@ -1,19 +1,19 @@
-// What TensorFlow means by operators that any layout has, as nodes of ONNX: shared by the formats
-// that come from it. Sizes, axes and paddings are tensors, as they are there; what decides how many
-// nodes there are has to be a constant, else `unsupported_op` is thrown.
+// Translates layout-independent TensorFlow operators to nodes of ONNX, for the formats derived from
+// TensorFlow. Sizes, axes and paddings are tensors, as in TensorFlow; a tensor that determines
+// which nodes are created must be a constant, otherwise `unsupported_op` is thrown.
 #pragma once
 
 #include "model/channels_last.hpp"
 
 namespace dala::model::tensorflow {
 
-// A shape with -1 for what is left. A 0 is no element, not, as ONNX has it, the old dimension.
+// -1 in the shape is inferred. A 0 means no elements; in ONNX it copies the input dimension.
 TensorId reshape(GraphBuilder& builder, TensorId x, TensorId shape);
-// `paddings` are {rank, 2}: before and after each axis. `value` kNone: zeros.
+// `paddings` has shape {rank, 2}: before and after each axis. If `value` is kNone, pads with zeros.
 TensorId pad(GraphBuilder& builder, TensorId x, TensorId paddings, TensorId value = kNone);
-// As {rank, 2} too; `symmetric` repeats the edge itself.
+// `paddings` as above; `symmetric` includes the edge element in the reflection.
 TensorId mirror_pad(GraphBuilder& builder, TensorId x, TensorId paddings, bool symmetric);
-// Blocks of the axes after the first; `pads` and `crops` are {size of block, 2}.
+// The blocks span the axes after the first; `pads` and `crops` have shape {rank of block, 2}.
 TensorId space_to_batch(GraphBuilder& builder, TensorId x, TensorId block, TensorId pads);
 TensorId batch_to_space(GraphBuilder& builder, TensorId x, TensorId block, TensorId crops);
 
@@ -26,18 +26,19 @@ struct SliceMasks {
 };
 TensorId strided_slice(GraphBuilder& builder, TensorId x, TensorId begin, TensorId end,
                        TensorId strides, const SliceMasks& masks);
-// A size of -1: to the end.
+// A size of -1 means up to the end.
 TensorId slice(GraphBuilder& builder, TensorId x, TensorId begin, TensorId size);
 
-// "ReduceMean", "ReduceSum", ...
+// `op` is "ReduceMean", "ReduceSum", ...
 TensorId reduce(GraphBuilder& builder, const std::string& op, TensorId x, TensorId axes,
                 bool keep_dims);
-// "ArgMax" or "ArgMin"; the axis is gone.
+// `op` is "ArgMax" or "ArgMin"; the axis is removed.
 TensorId arg(GraphBuilder& builder, const std::string& op, TensorId x, TensorId axis,
              ElementType type);
-// x * weights + bias, for weights {out, in}; x is seen as rows of `in`, or keeps its other axes.
+// x * transpose(weights) + bias, for weights {out, in}. x is reshaped to rows of `in` elements,
+// unless `keep_dims` keeps its other axes.
 TensorId fully_connected(GraphBuilder& builder, TensorId x, TensorId weights, TensorId bias,
-                         bool keep_dims, const channels_last::Finish& finish);
+                         bool keep_dims, const channels_last::Epilogue& epilogue);
 TensorId stack(GraphBuilder& builder, const std::vector<TensorId>& parts, int64_t axis);
 std::vector<TensorId> unstack(GraphBuilder& builder, TensorId x, int64_t axis, size_t parts);
 

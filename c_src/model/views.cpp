@@ -8,7 +8,7 @@
 namespace dala::model {
 namespace {
 
-// Whether the dimensions other than 1 are in their own order.
+// Whether the order leaves all dimensions other than 1 in sequence.
 bool keeps_order(const Shape& shape, const Order& order) {
   int64_t last = -1;
   for (int64_t d : order) {
@@ -35,7 +35,7 @@ Tensor with_view(const Tensor& source, Order order, Shape shape) {
   return result;
 }
 
-// The memory that already holds a tensor's elements in that order, if any.
+// The memory of an earlier copy of the tensor in that order, if any.
 PlacePtr moved_before(const Tensor& x, const Order& axes) {
   if (x.place == nullptr) return nullptr;
   for (const Place::Moved& moved : x.place->moved) {
@@ -70,7 +70,7 @@ Order inverse(const Order& order) {
 
 }  // namespace
 
-Order channels_last(int64_t rank) {
+Order channels_last_order(int64_t rank) {
   Order order{0};
   for (int64_t d = 2; d < rank; ++d) order.push_back(d);
   if (rank > 1) order.push_back(1);
@@ -85,7 +85,8 @@ std::optional<Order> order_of(const Tensor& tensor) {
 Tensor viewed(const Tensor& source, const Order& order) {
   Shape shape = shape_of(source, order);
   const auto inner = order_of(source);
-  // Dimension d of the memory is dimension (*inner)[d] of the source, so order[..] of the result.
+  // Memory dimension d is dimension (*inner)[d] of the source, hence order[(*inner)[d]] of the
+  // result.
   const Order whole = inner ? permuted(order, *inner) : order;
   if (keeps_order(shape, whole)) {
     return Build::reshaped(inner ? source.view->source : source, shape);
@@ -108,7 +109,8 @@ Tensor arranged(Build& build, const Tensor& x, const Order& order) {
 std::optional<Tensor> reshaped_view(const Tensor& tensor, const Shape& shape) {
   const auto order = order_of(tensor);
   if (!order || tensor.count() == 0) return std::nullopt;
-  // Runs of old and new dimensions that hold the same elements: {4, 6} and {2, 2, 6} have two.
+  // Minimal groups of old and new dimensions with the same number of elements: {4, 6} and {2, 2, 6}
+  // have two.
   struct Run {
     size_t old_first, old_end, first, end;
   };
@@ -134,9 +136,9 @@ std::optional<Tensor> reshaped_view(const Tensor& tensor, const Shape& shape) {
     j = run.end;
     runs.push_back(run);
   }
-  // Every run has to lie in memory in one piece, in its own order.
+  // The old dimensions of every run must be contiguous and in order in memory.
   Order result;
-  Shape lying;
+  Shape memory_shape;
   for (size_t d = 0; d < order->size();) {
     const auto dimension = static_cast<size_t>((*order)[d]);
     const auto run = std::find_if(runs.begin(), runs.end(), [&](const Run& each) {
@@ -147,18 +149,18 @@ std::optional<Tensor> reshaped_view(const Tensor& tensor, const Shape& shape) {
     }
     for (size_t each = run->first; each < run->end; ++each) {
       result.push_back(static_cast<int64_t>(each));
-      lying.push_back(shape[each]);
+      memory_shape.push_back(shape[each]);
     }
   }
-  // New dimensions of 1 that belong to no old one lie anywhere.
+  // New dimensions of 1 that belong to no run can be anywhere in memory.
   for (size_t each = 0; each < shape.size(); ++each) {
     if (std::find(result.begin(), result.end(), static_cast<int64_t>(each)) != result.end()) {
       continue;
     }
     result.push_back(static_cast<int64_t>(each));
-    lying.push_back(shape[each]);
+    memory_shape.push_back(shape[each]);
   }
-  return viewed(Build::reshaped(tensor.view->source, lying), result);
+  return viewed(Build::reshaped(tensor.view->source, memory_shape), result);
 }
 
 Tensor in_own_order(Build& build, const Tensor& tensor) {
@@ -173,8 +175,8 @@ int64_t place_in(const Order& order, int64_t dimension) {
 
 std::optional<Order> shared_order(const std::vector<Tensor>& inputs, const Shape& shape) {
   std::optional<Order> found;
-  bool moved = false;  // it is in its own order, too
-  bool other = false;  // something of this size lies in its own order
+  bool moved = false;  // a copy of that input in logical order exists, too
+  bool other = false;  // another input of this shape is in logical order
   for (const Tensor& input : inputs) {
     if (input.shape != shape || input.known != nullptr) continue;
     const auto order = order_of(input);

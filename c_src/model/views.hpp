@@ -1,7 +1,6 @@
-// Tensors whose elements lie in memory with their dimensions in another order, such as channels
-// last. Nothing moves when one is made: an operator that can work on the elements as they lie does
-// so, and whoever asks Build for the memory of a view gets its elements in their own order, moved
-// there once.
+// Views: tensors whose dimensions have another order in memory, such as channels last. Creating a
+// view moves nothing. Operators that can work on the memory order do so; when Build is asked for
+// the memory of a view, the elements are copied to logical order once and the copy is reused.
 #pragma once
 
 #include <optional>
@@ -11,37 +10,38 @@
 
 namespace dala::model {
 
-// Dimension d of what lies in memory, outermost first, is dimension order[d] of the tensor.
+// Memory dimension d, outermost first, is dimension order[d] of the tensor.
 using Order = std::vector<int64_t>;
 
 struct View {
-  Tensor source;  // the elements as they lie
+  Tensor source;  // the elements in memory order
   Order order;
-  Shape shape;  // in the tensor's own order
+  Shape shape;  // in logical order
 };
 
 // {0, 2, .., 1}
-Order channels_last(int64_t rank);
+Order channels_last_order(int64_t rank);
 
-// The order of a view; none of a tensor that lies as its shape says, or that has another shape than
-// its view.
+// The memory order of a view; nullopt for a tensor in logical order, or for one that was reshaped
+// to another shape than that of its view.
 std::optional<Order> order_of(const Tensor& tensor);
 
-// The tensor whose elements lie as `source` has them. Its dimensions of 1 may be anywhere, so a
-// view is only made where something else changes places.
+// The tensor with `source` as its elements in memory order. The position of dimensions of 1 does
+// not matter, so the result is only a view if other dimensions change places.
 Tensor viewed(const Tensor& source, const Order& order);
 
-// The elements of a tensor as they lie in that order, moved there if need be: a tensor without a
-// view, with the dimensions {x.dim(order[0]), ..}.
+// The elements of a tensor in that memory order, copied if necessary: a tensor without a view, with
+// the shape {x.dim(order[0]), ..}.
 Tensor arranged(Build& build, const Tensor& x, const Order& order);
 
-// The same tensor without a view.
+// The same tensor in logical order, without a view; copied if necessary.
 Tensor in_own_order(Build& build, const Tensor& tensor);
 
-// The same view under another shape, where that cuts or joins only what lies next to each other.
+// The view with another shape, if that only splits or merges dimensions that are adjacent in
+// memory.
 std::optional<Tensor> reshaped_view(const Tensor& tensor, const Shape& shape);
 
-// Where a dimension of the tensor is in memory.
+// The memory dimension of a dimension of the tensor.
 int64_t place_in(const Order& order, int64_t dimension);
 template <typename T>
 std::vector<T> permuted(const std::vector<T>& values, const Order& order) {
@@ -51,10 +51,10 @@ std::vector<T> permuted(const std::vector<T>& values, const Order& order) {
   return result;
 }
 
-// The order in which something elementwise over these inputs is best worked out: that of a view
-// which has the shape of the result. None: their own.
+// The best memory order for an elementwise operator on these inputs: that of an input view with the
+// shape of the result. Nullopt means logical order.
 std::optional<Order> shared_order(const std::vector<Tensor>& inputs, const Shape& shape);
-// Inputs that broadcast to `order.size()` dimensions, all arranged.
+// Applies `arranged` to all inputs, after leading dimensions of 1 extend them to `order.size()`.
 std::vector<Tensor> all_arranged(Build& build, const std::vector<Tensor>& inputs,
                                  const Order& order);
 

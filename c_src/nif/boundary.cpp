@@ -1,17 +1,12 @@
 #include "nif/boundary.hpp"
 
+#include <algorithm>
 #include <cmath>
 
 namespace dala::nif {
 namespace {
 
 thread_local ErlNifEnv* t_env = nullptr;
-
-std::string term_text(ERL_NIF_TERM term) {
-  char buffer[200];
-  enif_snprintf(buffer, sizeof(buffer), "%T", term);
-  return buffer;
-}
 
 bool decode_number(ErlNifEnv* env, ERL_NIF_TERM term, double& number) {
   ErlNifSInt64 integer = 0;
@@ -26,18 +21,25 @@ std::vector<double> decode_numbers(ErlNifEnv* env, ERL_NIF_TERM term, const std:
   int arity = 0;
   const ERL_NIF_TERM* elements = nullptr;
   if (enif_get_tuple(env, term, &arity, &elements) != 0) {
-    items.assign(elements, elements + arity);
+    items.assign(elements,
+                 elements + std::min<size_t>(static_cast<size_t>(arity), kMostNumbers + 1));
   } else {
     ERL_NIF_TERM head = 0;
     ERL_NIF_TERM tail = term;
-    while (enif_get_list_cell(env, tail, &head, &tail) != 0) items.push_back(head);
+    while (items.size() <= kMostNumbers && enif_get_list_cell(env, tail, &head, &tail) != 0) {
+      items.push_back(head);
+    }
+  }
+  if (items.size() > kMostNumbers) {
+    throw Error(Reason::invalid_param,
+                text("parameter ", name, " takes at most ", kMostNumbers, " numbers"));
   }
   std::vector<double> numbers;
   for (ERL_NIF_TERM item : items) {
     double number = 0;
     if (!decode_number(env, item, number)) {
       throw Error(Reason::invalid_param,
-                  text("parameter ", name, " takes numbers, got ", term_text(term)));
+                  text("parameter ", name, " takes numbers, got ", shown(env, item)));
     }
     numbers.push_back(number);
   }
@@ -51,6 +53,10 @@ ParamValue decode_value(ErlNifEnv* env, ERL_NIF_TERM term, const std::string& na
   if (enif_get_double(env, term, &real) != 0) return real;
   ErlNifBinary binary;
   if (enif_inspect_binary(env, term, &binary) != 0) {
+    if (binary.size > kMostText) {
+      throw Error(Reason::invalid_param, text("parameter ", name, " is a text of ", binary.size,
+                                              " bytes, the most is ", kMostText));
+    }
     return std::string(reinterpret_cast<const char*>(binary.data), binary.size);
   }
   const std::string symbol = atom_name(env, term);
@@ -64,7 +70,7 @@ ParamValue decode_value(ErlNifEnv* env, ERL_NIF_TERM term, const std::string& na
   }
   throw Error(Reason::invalid_param,
               text("parameter ", name, " takes a number, a flag, a name or a list of numbers, got ",
-                   term_text(term)));
+                   shown(env, term)));
 }
 
 Term encode_error(ErlNifEnv* env, const Error& problem) {
@@ -133,6 +139,29 @@ Term error(ErlNifEnv* env, const Error& problem) {
   return tuple(env, {atom(env, "error"), encode_error(env, problem)});
 }
 
+std::string shown(ErlNifEnv* env, ERL_NIF_TERM term) {
+  ErlNifSInt64 small = 0;
+  ErlNifBinary binary;
+  switch (enif_term_type(env, term)) {
+    case ERL_NIF_TERM_TYPE_INTEGER:
+      if (enif_get_int64(env, term, &small) == 0) return "an integer beyond 64 bits";
+      break;
+    case ERL_NIF_TERM_TYPE_LIST:
+      return enif_is_empty_list(env, term) != 0 ? "[]" : "a list";
+    case ERL_NIF_TERM_TYPE_TUPLE:
+      return "a tuple";
+    case ERL_NIF_TERM_TYPE_MAP:
+      return "a map";
+    case ERL_NIF_TERM_TYPE_BITSTRING:
+      if (enif_inspect_binary(env, term, &binary) == 0) return "a bitstring";
+      if (binary.size > 100) return text("a binary of ", binary.size, " bytes");
+      break;
+    default:
+      break;
+  }
+  return fine::format_term(env, term);
+}
+
 std::string atom_name(ErlNifEnv* env, ERL_NIF_TERM term) {
   char name[256 * 4];
   const int length = enif_get_atom(env, term, name, sizeof(name), ERL_NIF_LATIN1);
@@ -143,7 +172,7 @@ DType decode_dtype(ErlNifEnv* env, ERL_NIF_TERM term) {
   const auto dtype = parse_dtype(atom_name(env, term));
   if (dtype) return *dtype;
   throw std::invalid_argument("a dtype is one of :f32, :f64, :s32, :s64, :u32 and :u8, got " +
-                              term_text(term));
+                              shown(env, term));
 }
 
 TensorType decode_type(ErlNifEnv* env, ERL_NIF_TERM shape, ERL_NIF_TERM dtype) {
@@ -151,10 +180,14 @@ TensorType decode_type(ErlNifEnv* env, ERL_NIF_TERM shape, ERL_NIF_TERM dtype) {
   ERL_NIF_TERM head = 0;
   ERL_NIF_TERM tail = shape;
   while (enif_get_list_cell(env, tail, &head, &tail) != 0) {
+    if (dimensions.size() == kMostDimensions) {
+      throw Error(Reason::shape_mismatch,
+                  text("a shape has at most ", kMostDimensions, " dimensions"));
+    }
     ErlNifSInt64 dimension = 0;
     if (enif_get_int64(env, head, &dimension) == 0) {
       throw std::invalid_argument("a shape is a tuple of non-negative integers, got " +
-                                  term_text(shape));
+                                  shown(env, head));
     }
     dimensions.push_back(dimension);
   }
@@ -162,12 +195,17 @@ TensorType decode_type(ErlNifEnv* env, ERL_NIF_TERM shape, ERL_NIF_TERM dtype) {
 }
 
 Params decode_params(ErlNifEnv* env, ERL_NIF_TERM term) {
+  size_t count = 0;
+  if (enif_get_map_size(env, term, &count) != 0 && count > kMostParams) {
+    throw Error(Reason::invalid_param,
+                text("a call has at most ", kMostParams, " parameters, got ", count));
+  }
   ErlNifMapIterator iterator;
   if (enif_map_iterator_create(env, term, &iterator, ERL_NIF_MAP_ITERATOR_FIRST) == 0) {
-    throw std::invalid_argument("params are a map, got " + term_text(term));
+    throw std::invalid_argument("params are a map, got " + shown(env, term));
   }
-  const std::unique_ptr<ErlNifMapIterator, void (*)(ErlNifMapIterator*)> cleanup(
-      &iterator, [](ErlNifMapIterator* each) { enif_map_iterator_destroy(calling_env(), each); });
+  const auto destroy = [env](ErlNifMapIterator* each) { enif_map_iterator_destroy(env, each); };
+  const std::unique_ptr<ErlNifMapIterator, decltype(destroy)> cleanup(&iterator, destroy);
   Params params;
   ERL_NIF_TERM key = 0;
   ERL_NIF_TERM value = 0;
@@ -175,10 +213,14 @@ Params decode_params(ErlNifEnv* env, ERL_NIF_TERM term) {
     std::string name = atom_name(env, key);
     ErlNifBinary binary;
     if (name.empty() && enif_inspect_binary(env, key, &binary) != 0) {
+      if (binary.size > kMostText) {
+        throw Error(Reason::invalid_param, text("the name of a parameter has ", binary.size,
+                                                " bytes, the most is ", kMostText));
+      }
       name.assign(reinterpret_cast<const char*>(binary.data), binary.size);
     }
     if (name.empty()) {
-      throw std::invalid_argument("a param's name is an atom or a string, got " + term_text(key));
+      throw std::invalid_argument("a param's name is an atom or a string, got " + shown(env, key));
     }
     params.emplace(name, decode_value(env, value, name));
     enif_map_iterator_next(env, &iterator);
@@ -203,14 +245,34 @@ std::shared_ptr<Message> Message::reply(ErlNifPid pid, ERL_NIF_TERM ref) {
   return message;
 }
 
+std::shared_ptr<Message> Message::tagged(ErlNifPid pid, std::string_view tag) {
+  std::shared_ptr<Message> message(new Message(pid));
+  message->ref_ = atom(message->env_, tag);
+  message->has_ref_ = true;
+  return message;
+}
+
+std::shared_ptr<Message> Message::lost(ErlNifPid pid) { return tagged(pid, "dala_gpu_lost"); }
+
+std::shared_ptr<Message> Message::note(ErlNifPid pid) { return tagged(pid, "dala_gpu_note"); }
+
 std::shared_ptr<Message> Message::notification(ErlNifPid pid) {
   return std::shared_ptr<Message>(new Message(pid));
 }
 
-void Message::send(Term result) {
-  const Term content = tuple(env_, {ref_, result});
-  // The process may be gone; nobody is left to tell then.
+void Message::send(Term result) { deliver(tuple(env_, {ref_, result})); }
+
+void Message::deliver(Term content) {
+  State unsent = State::unsent;
+  if (!state_.compare_exchange_strong(unsent, State::sending)) return;
+  // The receiver may have ended; then the message is dropped.
   enif_send(calling_env(), &pid_, env_, content);
+  state_.store(State::sent);
+}
+
+Message::State Message::revoke() {
+  State state = State::unsent;
+  return state_.compare_exchange_strong(state, State::revoked) ? State::revoked : state;
 }
 
 void Message::send_result(uint64_t id, const Error* problem) {
@@ -219,8 +281,7 @@ void Message::send_result(uint64_t id, const Error* problem) {
     send(result);
     return;
   }
-  const Term content = tuple(env_, {atom(env_, "dala_gpu"), unsigned_integer(env_, id), result});
-  enif_send(calling_env(), &pid_, env_, content);
+  deliver(tuple(env_, {atom(env_, "dala_gpu"), unsigned_integer(env_, id), result}));
 }
 
 ErlNifPid self(ErlNifEnv* env) {

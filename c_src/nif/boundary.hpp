@@ -2,6 +2,7 @@
 // small term helpers. NIFs here decode, call the engine, and encode; none of them waits.
 #pragma once
 
+#include <atomic>
 #include <exception>
 #include <fine.hpp>
 #include <initializer_list>
@@ -44,6 +45,17 @@ Term map(ErlNifEnv* env, std::initializer_list<std::pair<std::string_view, Term>
 Term ok(ErlNifEnv* env, Term value);             // {:ok, value}
 Term error(ErlNifEnv* env, const Error& error);  // {:error, %Dala.Gpu.Compute.Error{}}
 
+// Bounds of what one call may have. A NIF goes through all of it in one go, so they are far beyond
+// any use and take well below a millisecond.
+inline constexpr size_t kMostInputs = 1024;
+inline constexpr size_t kMostParams = 256;
+inline constexpr size_t kMostNumbers = 1024;  // in a list that is a parameter
+inline constexpr size_t kMostText = 1024;     // bytes of a name
+
+// The term for a message. Only the kind of one that may be large: formatting a list of a million
+// numbers, or an integer of a million digits, holds a scheduler.
+std::string shown(ErlNifEnv* env, ERL_NIF_TERM term);
+
 std::string atom_name(ErlNifEnv* env, ERL_NIF_TERM term);  // "" when it is not an atom
 DType decode_dtype(ErlNifEnv* env, ERL_NIF_TERM term);
 TensorType decode_type(ErlNifEnv* env, ERL_NIF_TERM shape, ERL_NIF_TERM dtype);
@@ -60,16 +72,19 @@ Term guarded(ErlNifEnv* env, Body body) {
   } catch (const Error& problem) {
     return error(env, problem);
   } catch (const std::bad_alloc&) {
-    return error(env, Error(Reason::out_of_memory, "the system has no memory left"));
+    return error(env, *no_memory());
   }
 }
 
-// A message in the making: `{ref, result}`, or `{:dala_gpu, id, result}` without a ref. Owns its
+// A message in the making: `{ref, result}`, or `{:dala_gpu, id, result}` without a ref; of a lost
+// device `{:dala_gpu_lost, result}`, of a note for the log `{:dala_gpu_note, text}`. Owns its
 // environment, so it can be kept by a listener and sent from any thread.
 class Message {
  public:
   static std::shared_ptr<Message> reply(ErlNifPid pid, ERL_NIF_TERM ref);
   static std::shared_ptr<Message> notification(ErlNifPid pid);
+  static std::shared_ptr<Message> lost(ErlNifPid pid);
+  static std::shared_ptr<Message> note(ErlNifPid pid);
   ~Message();
   Message(const Message&) = delete;
   Message& operator=(const Message&) = delete;
@@ -79,27 +94,33 @@ class Message {
   void send(Term result);  // {ref, result}
   void send_result(uint64_t id, const Error* error);
 
+  // Takes the message back. `revoked`: it will never be sent; `sending`: it will be in the mailbox
+  // in a moment; `sent`: it is there, unless it has been received.
+  enum class State { unsent, sending, sent, revoked };
+  State revoke();
+
  private:
   explicit Message(ErlNifPid pid);
+  static std::shared_ptr<Message> tagged(ErlNifPid pid, std::string_view tag);
+  void deliver(Term content);
 
   ErlNifPid pid_;
   ErlNifEnv* env_;
   ERL_NIF_TERM ref_ = 0;
   bool has_ref_ = false;
+  std::atomic<State> state_{State::unsent};
 };
 
 // Runs the body of a job and sends how it ended: `{ref, :ok | {:error, e}}`.
 template <typename Body>
 void answer(Message& message, Body body) {
+  ErrorPtr problem;
   try {
     body();
-    message.send_result(0, nullptr);
-  } catch (const Error& problem) {
-    message.send_result(0, &problem);
-  } catch (const std::exception& problem) {
-    const Error unexpected(Reason::device_error, problem.what());
-    message.send_result(0, &unexpected);
+  } catch (...) {
+    problem = current_error();
   }
+  message.send_result(0, problem.get());
 }
 
 ErlNifPid self(ErlNifEnv* env);

@@ -50,25 +50,32 @@ Term buffer_from_list_dirty(ErlNifEnv* env, Term values, Term shape, Term dtype)
 }
 FINE_NIF(buffer_from_list_dirty, ERL_NIF_DIRTY_JOB_CPU_BOUND);
 
-Term buffer_from_binary(ErlNifEnv* env, Term data, Term shape, Term dtype) {
+// The size of the binary of ours that this is a part of, or 0.
+Term binary_whole(ErlNifEnv* env, ErlNifBinary binary) {
+  return unsigned_integer(env, shown_around(binary.data));
+}
+FINE_NIF(binary_whole, 0);
+
+// `referenced` is the size of what the binary keeps alive: more than its own when it is a part.
+Term buffer_from_binary(ErlNifEnv* env, Term data, Term shape, Term dtype, uint64_t referenced) {
   return guarded(env, [&] {
     const TensorType type = decode_type(env, shape, dtype);
     sized_binary(env, data, type);
     const auto current = engine();
     Pinned pinned = pin(data);
-    return new_buffer(env,
-                      current->runtime().from_host(type, pinned.data, std::move(pinned.owner)));
+    return new_buffer(
+        env, current->runtime().from_host(type, pinned.data, std::move(pinned.owner), referenced));
   });
 }
 FINE_NIF(buffer_from_binary, 0);
 
-Term buffer_write(ErlNifEnv* env, Term ref, Term data) {
+Term buffer_write(ErlNifEnv* env, Term ref, Term data, uint64_t referenced) {
   return guarded(env, [&] {
     const BufferPtr buffer = decode_buffer(env, ref, "the buffer");
     sized_binary(env, data, buffer->type());
     const auto current = engine();
     Pinned pinned = pin(data);
-    current->runtime().write(buffer, pinned.data, std::move(pinned.owner));
+    current->runtime().write(buffer, pinned.data, std::move(pinned.owner), referenced);
     return atom(env, "ok");
   });
 }
@@ -125,16 +132,39 @@ FINE_NIF(buffer_free, 0);
 
 // `{:ok, binary}` when the content is there, else `{:pending, id, readback}`: wait for the
 // command, then ask for `readback_binary`.
+namespace {
+
+Term encode_read(ErlNifEnv* env, const Runtime::Read& read) {
+  if (!read.pending) return ok(env, encode_binary(env, read.readback));
+  return tuple(env, {atom(env, "pending"), unsigned_integer(env, *read.pending),
+                     fine::encode(env, fine::make_resource<ReadbackResource>(read.readback))});
+}
+
+}  // namespace
+
 Term buffer_read(ErlNifEnv* env, Term ref) {
   return guarded(env, [&] {
     const BufferPtr buffer = decode_buffer(env, ref, "the buffer");
-    const Runtime::Read read = engine()->runtime().read(buffer, client(env));
-    if (!read.pending) return ok(env, encode_binary(env, read.readback));
-    return tuple(env, {atom(env, "pending"), unsigned_integer(env, *read.pending),
-                       fine::encode(env, fine::make_resource<ReadbackResource>(read.readback))});
+    return encode_read(env, engine()->runtime().read(buffer, waiting_client(env)));
   });
 }
 FINE_NIF(buffer_read, 0);
+
+Term buffer_read_part(ErlNifEnv* env, Term ref, uint64_t offset, uint64_t count) {
+  return guarded(env, [&] {
+    const BufferPtr buffer = decode_buffer(env, ref, "the buffer");
+    const auto elements = static_cast<uint64_t>(buffer->type().count());
+    if (offset > elements || count > elements - offset) {
+      throw Error(Reason::invalid_param,
+                  text("the buffer has ", elements, " elements, expected the ", count,
+                       " elements from ", offset, " on to be there"));
+    }
+    const size_t size = size_of(buffer->type().dtype);
+    return encode_read(env, engine()->runtime().read_part(buffer, offset * size, count * size,
+                                                          waiting_client(env)));
+  });
+}
+FINE_NIF(buffer_read_part, 0);
 
 Term readback_binary(ErlNifEnv* env, fine::ResourcePtr<ReadbackResource> resource) {
   return guarded(env, [&] { return encode_binary(env, resource->readback); });

@@ -11,17 +11,22 @@ Listener tell(std::shared_ptr<Message> message) {
   };
 }
 
-// How the submitter wants to hear of it: `{:reply, ref}`, `{:notify, pid}` or `:async`.
+// How the submitter is told of the outcome: `{:reply, ref}`, `{:notify, pid}` or `:async`.
 struct Mode {
   bool reply = false;
   Listener listener;
+  std::shared_ptr<Client> client;
 };
 
 Mode decode_mode(ErlNifEnv* env, ERL_NIF_TERM term) {
-  if (atom_name(env, term) == "async") return {};
+  if (atom_name(env, term) == "async") return {false, nullptr, submitting_client(env, false)};
   const auto [kind, target] = fine::decode<std::tuple<fine::Atom, Term>>(env, term);
-  if (kind == "reply") return {true, tell(Message::reply(self(env), target))};
-  return {false, tell(Message::notification(fine::decode<ErlNifPid>(env, target)))};
+  if (kind == "reply") {
+    return {true, tell(Message::reply(self(env), target)), waiting_client(env)};
+  }
+  const auto pid = fine::decode<ErlNifPid>(env, target);
+  return {false, tell(Message::notification(pid)),
+          submitting_client(env, pid.pid != self(env).pid)};
 }
 
 // What the caller named, where a call has become several stages that read it in turn.
@@ -69,8 +74,9 @@ Reason reason_of(const std::string& name) {
 
 }  // namespace
 
-// A problem with a command that waits for its reply is returned at once; otherwise the id that
-// comes back is one that has failed. `{:wait, ref}` is to be tried again, see `when_ready`.
+// A problem with a command that waits for its reply is returned at once, and so is want of memory;
+// otherwise the id that comes back is one that has failed. `{:wait, ref}` is to be tried again, see
+// `when_ready`.
 Term submit(ErlNifEnv* env, fine::Atom op, std::string kernel, Term inputs, Term output,
             Term params, Term mode_term) {
   return when_ready(env, [&] {
@@ -91,11 +97,12 @@ Term submit(ErlNifEnv* env, fine::Atom op, std::string kernel, Term inputs, Term
       } else {
         stages = current->stages(kernel, sources, target, decode_params(env, params));
       }
-      const CommandId id = scheduler.submit(stages, client(env), mode.listener, nullptr,
+      const CommandId id = scheduler.submit(stages, mode.client, mode.listener, nullptr,
                                             uses_of(stages, sources, target));
       return ok(env, unsigned_integer(env, id));
     } catch (const Error& problem) {
-      if (mode.reply) throw;
+      // The caller collects garbage and tries again before it makes do with a failure.
+      if (mode.reply || problem.reason == Reason::out_of_memory) throw;
       return ok(env, unsigned_integer(env, scheduler.submit_failure(problem, mode.listener)));
     }
   });
@@ -113,6 +120,11 @@ Term submit_failure(ErlNifEnv* env, std::string reason, std::string message, Ter
 }
 FINE_NIF(submit_failure, 0);
 
+Term commands_pending(ErlNifEnv* env) {
+  return guarded(env, [&] { return boolean(env, engine()->runtime().scheduler().pending()); });
+}
+FINE_NIF(commands_pending, 0);
+
 Term command_poll(ErlNifEnv* env, uint64_t id) {
   return guarded(env, [&] {
     return encode_outcome(env, engine()->runtime().scheduler().poll(id), "completed");
@@ -124,11 +136,21 @@ FINE_NIF(command_poll, 0);
 Term command_watch(ErlNifEnv* env, uint64_t id, Term ref) {
   return guarded(env, [&] {
     const auto outcome = engine()->runtime().scheduler().watch(
-        id, token_of(ref), tell(Message::reply(self(env), ref)));
+        id, token_of(ref), tell(Message::reply(self(env), ref)), self(env).pid);
     return encode_outcome(env, outcome, "ok");
   });
 }
 FINE_NIF(command_watch, 0);
+
+// The same for a reader of what the command writes, see Scheduler::watch_end.
+Term command_watch_end(ErlNifEnv* env, uint64_t id, Term ref) {
+  return guarded(env, [&] {
+    const auto outcome =
+        engine()->runtime().scheduler().watch_end(id, tell(Message::reply(self(env), ref)));
+    return encode_outcome(env, outcome, "ok");
+  });
+}
+FINE_NIF(command_watch_end, 0);
 
 // False: too late, the message is there or on its way.
 Term command_unwatch(ErlNifEnv* env, uint64_t id, Term ref) {
@@ -137,5 +159,35 @@ Term command_unwatch(ErlNifEnv* env, uint64_t id, Term ref) {
   });
 }
 FINE_NIF(command_unwatch, 0);
+
+// :ok, :started, :ended or :unknown.
+Term command_cancel(ErlNifEnv* env, uint64_t id) {
+  return guarded(env, [&] {
+    switch (engine()->runtime().scheduler().cancel(id)) {
+      case Scheduler::Cancelled::yes:
+        return atom(env, "ok");
+      case Scheduler::Cancelled::started:
+        return atom(env, "started");
+      case Scheduler::Cancelled::ended:
+        return atom(env, "ended");
+      case Scheduler::Cancelled::unknown:
+        break;
+    }
+    return atom(env, "unknown");
+  });
+}
+FINE_NIF(command_cancel, 0);
+
+// The process did not end by itself: what it submitted and has not started is dropped, except for
+// commands that other processes listen to. `{:more, id}`: to be called again, with that id; the
+// first time with 0.
+Term client_killed(ErlNifEnv* env, ErlNifPid pid, uint64_t from) {
+  return guarded(env, [&] {
+    const CommandId next = engine()->runtime().scheduler().drop_client(pid.pid, from);
+    if (next == 0) return atom(env, "ok");
+    return tuple(env, {atom(env, "more"), unsigned_integer(env, next)});
+  });
+}
+FINE_NIF(client_killed, 0);
 
 }  // namespace dala::nif

@@ -1,15 +1,22 @@
 // Picture files. Both take as long as the picture is large, so they run on dirty schedulers; they
 // need no device.
+#include <algorithm>
+
 #include "media/picture.hpp"
 #include "nif/resources.hpp"
 
 namespace dala::nif {
 
-// `{:ok, {width, height, rgba}}`
-Term image_decode(ErlNifEnv* env, ErlNifBinary file) {
+// `{:ok, {width, height, rgba}}`. `memory_limit` is what applies while no device has been started.
+Term image_decode(ErlNifEnv* env, ErlNifBinary file, int64_t max_pixels, uint64_t memory_limit) {
   return guarded(env, [&] {
+    const media::Limits limits{std::min(max_pixels, media::kMaxPixels), [&](size_t bytes) {
+                                 const auto current = Instance::get().running();
+                                 return current ? current->runtime().memory().hold(bytes)
+                                                : hold_shared(bytes, memory_limit);
+                               }};
     const media::Picture picture =
-        media::decode({reinterpret_cast<const std::byte*>(file.data), file.size});
+        media::decode({reinterpret_cast<const std::byte*>(file.data), file.size}, limits);
     return ok(env, tuple(env, {integer(env, picture.width), integer(env, picture.height),
                                encode_binary(env, picture.pixels)}));
   });

@@ -45,7 +45,15 @@ void Instance::start(const Config& config) {
     if (failure_) throw *failure_;
   }
   try {
-    auto engine = std::make_shared<Engine>(with_environment(config));
+    auto engine = std::make_shared<Engine>(with_environment(config), [this](const Error& error) {
+      std::function<void(const Error&)> listener;
+      {
+        std::lock_guard lock(mutex_);
+        listener = lost_listener_;
+      }
+      if (listener) listener(error);
+    });
+    tell(engine->runtime().folders().note());
     std::lock_guard lock(mutex_);
     engine_ = std::move(engine);
   } catch (const Error& error) {
@@ -56,6 +64,27 @@ void Instance::start(const Config& config) {
   }
 }
 
+void Instance::on_lost(std::function<void(const Error&)> listener) {
+  std::lock_guard lock(mutex_);
+  lost_listener_ = std::move(listener);
+}
+
+void Instance::on_note(std::function<void(const std::string&)> listener) {
+  std::lock_guard lock(mutex_);
+  note_listener_ = std::move(listener);
+}
+
+void Instance::tell(const std::string& note) {
+  std::function<void(const std::string&)> listener;
+  {
+    std::lock_guard lock(mutex_);
+    if (note.empty() || note == last_note_) return;
+    last_note_ = note;
+    listener = note_listener_;
+  }
+  if (listener) listener(note);
+}
+
 std::shared_ptr<Engine> Instance::engine() {
   std::lock_guard lock(mutex_);
   if (engine_ != nullptr) {
@@ -64,6 +93,16 @@ std::shared_ptr<Engine> Instance::engine() {
   }
   if (failure_) throw *failure_;
   throw Error(Reason::no_device, "the runtime has not been started");
+}
+
+std::shared_ptr<Engine> Instance::running() {
+  std::lock_guard lock(mutex_);
+  return engine_;
+}
+
+void Instance::let_go_memory(std::shared_ptr<void> object) {
+  std::lock_guard lock(mutex_);
+  if (engine_ != nullptr) engine_->runtime().memory().let_go(std::move(object));
 }
 
 void Instance::let_go(std::shared_ptr<void> object) {
@@ -79,10 +118,20 @@ void Instance::abandon() {
 void Instance::stop() {
   std::unique_ptr<Worker> starter;
   std::unique_ptr<Worker> models;
+  predictions_.clear();
   {
     std::lock_guard lock(mutex_);
     starter = std::move(starter_);
     models = std::move(models_);
+    if (engine_ != nullptr && engine_->runtime().scheduler().lost()) {
+      // Kernels may still be running, and threads may wait for them: all of it stays for ever. The
+      // code stays, too: the library is linked so that it is never unmapped.
+      starter.release();
+      models.release();
+      new std::shared_ptr<Engine>(std::move(engine_));
+      failure_.reset();
+      return;
+    }
   }
   starter.reset();  // joins; its jobs take the lock
   models.reset();   // its jobs need the engine

@@ -2,12 +2,14 @@
 // unloaded.
 #pragma once
 
+#include <atomic>
 #include <functional>
 #include <memory>
 #include <mutex>
 #include <optional>
 
 #include "kernels/engine.hpp"
+#include "model/prediction_queue.hpp"
 #include "runtime/worker.hpp"
 
 namespace dala::nif {
@@ -24,28 +26,56 @@ class Instance {
   // depend on values wait for the device.
   void post_model(std::function<void()> job);
 
+  // Predictions that wait for one of these threads.
+  model::PredictionQueue& predictions() { return predictions_; }
+
   // Starts the engine unless it runs already; on the starter thread only. Throws.
   void start(const Config& config);
+
+  // Told, from any thread and at most once for each engine, that its device is lost.
+  void on_lost(std::function<void(const Error&)> listener);
+
+  // Told, while the engine starts, what its user should know and need not do anything about.
+  void on_note(std::function<void(const std::string&)> listener);
 
   // The running engine. Throws `no_device`: because starting failed, with that reason, or because
   // nobody has started it.
   std::shared_ptr<Engine> engine();
 
-  // Drops what it is given, on another thread while the engine runs.
+  // The running engine, or null.
+  std::shared_ptr<Engine> running();
+
+  // Drops what it is given, on another thread while the engine runs: memory on the one that gives
+  // memory back, anything else on a worker.
+  void let_go_memory(std::shared_ptr<void> object);
   void let_go(std::shared_ptr<void> object);
 
   // The process is about to end: stops whatever compiles, and nothing else.
   void abandon();
 
-  // Joins every thread. The next `post` begins anew.
-  void stop();
+  // A module that was purged while some of its resources lived is unloaded only when the last one
+  // is collected, and may have been loaded again by then: what they share ends with the last.
+  void loaded() { ++loads_; }
+  void unloaded() {
+    if (--loads_ == 0) stop();
+  }
 
  private:
+  void tell(const std::string& note);  // once for each
+  // Joins every thread, unless the device is lost. The next `post` begins anew.
+  void stop();
+
+  std::atomic<int> loads_{0};
   std::mutex mutex_;
   std::unique_ptr<Worker> starter_;
   std::unique_ptr<Worker> models_;
   std::shared_ptr<Engine> engine_;
   std::optional<Error> failure_;
+  std::function<void(const Error&)> lost_listener_;
+  std::function<void(const std::string&)> note_listener_;
+  std::string last_note_;
+  model::PredictionQueue predictions_{
+      [this](std::function<void()> job) { post_model(std::move(job)); }};
 };
 
 inline std::shared_ptr<Engine> engine() { return Instance::get().engine(); }

@@ -87,22 +87,22 @@ ERL_NIF_TERM option(ErlNifEnv* env, ERL_NIF_TERM options, std::string_view key) 
   return value;
 }
 
-// Compiling takes a second: done on a worker, answered with `{ref, :ok | {:error, e}}`.
-Term register_on_worker(ErlNifEnv* env, const std::string& name, ERL_NIF_TERM ref,
-                        std::function<Descriptor(Engine&)> make) {
+// Compiling takes a second: done on a thread for that, answered with `{ref, :ok | {:error, e}}`.
+Term register_on_builder(ErlNifEnv* env, const std::string& name, ERL_NIF_TERM ref,
+                         std::function<Descriptor(Engine&)> make) {
   const auto current = engine();
   current->registry().need_free_name(name);
   const auto message = Message::reply(self(env), ref);
   // The job holds no reference to the engine, which waits for its jobs before it goes.
   Engine* target = current.get();
-  current->runtime().worker().post([target, message, make = std::move(make)] {
-    answer(*message, [&] { target->registry().add(make(*target)); });
+  current->runtime().builder().post([target, message, make = std::move(make)] {
+    answer(*message, [&] { target->add_custom(make(*target)); });
   });
   return atom(env, "ok");
 }
 
 // Compiles the expression once, for f32, so that a mistake shows at registration.
-void build_sample(const Descriptor& descriptor, Engine& engine) {
+void build_sample(Descriptor& descriptor, Engine& engine) {
   const TensorType sample{DType::f32, {1}};
   Params params;
   for (const ParamSpec& param : descriptor.params) params.emplace(param.name, 1.0);
@@ -110,7 +110,10 @@ void build_sample(const Descriptor& descriptor, Engine& engine) {
   const Launch launch =
       descriptor.plan(validate(descriptor, inputs, sample, params), engine.planner());
   for (const Step& step : launch.steps) {
-    if (const auto* kernel = std::get_if<KernelStep>(&step)) kernel->program->build();
+    const auto* kernel = std::get_if<KernelStep>(&step);
+    if (kernel == nullptr) continue;
+    kernel->program->build_for(kernel->entry, kernel->range);
+    descriptor.programs.push_back(kernel->program);
   }
 }
 
@@ -125,7 +128,7 @@ Term kernels(ErlNifEnv* env) {
     return list(env, items);
   });
 }
-FINE_NIF(kernels, 0);
+FINE_NIF(kernels, ERL_NIF_DIRTY_JOB_CPU_BOUND);
 
 Term kernel_register(ErlNifEnv* env, std::string name, std::string source, Term options, Term ref) {
   return guarded(env, [&] {
@@ -137,8 +140,19 @@ Term kernel_register(ErlNifEnv* env, std::string name, std::string source, Term 
     custom.range = fine::decode<std::string>(env, option(env, options, "range"));
     custom.entry = fine::decode<std::string>(env, option(env, options, "entry"));
     custom.summary = fine::decode<std::string>(env, option(env, options, "summary"));
+    custom.trusted = fine::decode<bool>(env, option(env, options, "trusted"));
+    using Header = std::tuple<std::string, std::string>;
+    for (auto& [header, content] :
+         fine::decode<std::vector<Header>>(env, option(env, options, "headers"))) {
+      custom.headers.emplace(header, content);
+    }
+    using Size = std::tuple<std::string, int64_t>;
+    for (const auto& [argument, size] :
+         fine::decode<std::vector<Size>>(env, option(env, options, "sizes"))) {
+      custom.sizes.emplace(argument, size);
+    }
     const std::string kernel = custom.name;
-    return register_on_worker(env, kernel, ref, [custom = std::move(custom)](Engine& engine) {
+    return register_on_builder(env, kernel, ref, [custom = std::move(custom)](Engine& engine) {
       return make_custom_kernel(custom, engine.planner());
     });
   });
@@ -152,7 +166,7 @@ Term kernel_elementwise(ErlNifEnv* env, std::string name, std::string expression
         static_cast<int>(fine::decode<int64_t>(env, option(env, options, "inputs")));
     const auto params = fine::decode<std::vector<std::string>>(env, option(env, options, "params"));
     const auto summary = fine::decode<std::string>(env, option(env, options, "summary"));
-    return register_on_worker(env, name, ref, [=](Engine& engine) {
+    return register_on_builder(env, name, ref, [=](Engine& engine) {
       Descriptor descriptor = make_pointwise_expression(name, expression, inputs, params);
       if (!summary.empty()) descriptor.summary = summary;
       build_sample(descriptor, engine);
@@ -168,7 +182,7 @@ Term kernel_known(ErlNifEnv* env, std::string name) {
 FINE_NIF(kernel_known, 0);
 
 Term kernel_unregister(ErlNifEnv* env, std::string name) {
-  return guarded(env, [&] { return boolean(env, engine()->registry().remove(name)); });
+  return guarded(env, [&] { return boolean(env, engine()->remove_custom(name)); });
 }
 FINE_NIF(kernel_unregister, 0);
 

@@ -11,9 +11,20 @@ namespace {
 [[noreturn]] void refuse(Reason reason, size_t index, DType dtype, ErlNifEnv* env,
                          ERL_NIF_TERM element, const char* why) {
   throw Error(reason,
-              text("element ", index, " (", fine::format_term(env, element), ") ", why, " ",
-                   to_string(dtype), " buffer"),
+              text("element ", index, " (", shown(env, element), ") ", why, " ", to_string(dtype),
+                   " buffer"),
               {{"index", static_cast<int64_t>(index)}});
+}
+
+// Atoms are the same for as long as the VM lives, and looking one up takes longer than a number.
+struct NotFinite {
+  ERL_NIF_TERM nan;
+  ERL_NIF_TERM infinity;
+  ERL_NIF_TERM neg_infinity;
+};
+const NotFinite& not_finite(ErlNifEnv* env) {
+  static const NotFinite atoms{atom(env, "nan"), atom(env, "infinity"), atom(env, "neg_infinity")};
+  return atoms;
 }
 
 template <typename T>
@@ -24,10 +35,10 @@ T to_float(ErlNifEnv* env, ERL_NIF_TERM element, size_t index, DType dtype) {
   if (enif_get_int64(env, element, &integer) != 0) return static_cast<T>(integer);
   ErlNifUInt64 large = 0;
   if (enif_get_uint64(env, element, &large) != 0) return static_cast<T>(large);
-  const std::string name = atom_name(env, element);
-  if (name == "nan") return std::numeric_limits<T>::quiet_NaN();
-  if (name == "infinity") return std::numeric_limits<T>::infinity();
-  if (name == "neg_infinity") return -std::numeric_limits<T>::infinity();
+  const NotFinite& atoms = not_finite(env);
+  if (element == atoms.nan) return std::numeric_limits<T>::quiet_NaN();
+  if (element == atoms.infinity) return std::numeric_limits<T>::infinity();
+  if (element == atoms.neg_infinity) return -std::numeric_limits<T>::infinity();
   const bool is_integer = enif_term_type(env, element) == ERL_NIF_TERM_TYPE_INTEGER;
   refuse(Reason::invalid_param, index, dtype, env, element,
          is_integer ? "is out of range for an" : "is not a number for an");
@@ -66,6 +77,13 @@ void encode_all(ErlNifEnv* env, ERL_NIF_TERM list, DType dtype, std::byte* out, 
   }
 }
 
+ERL_NIF_TERM to_term(ErlNifEnv* env, double value) {
+  if (std::isfinite(value)) return enif_make_double(env, value);
+  const NotFinite& atoms = not_finite(env);
+  if (std::isnan(value)) return atoms.nan;
+  return value > 0 ? atoms.infinity : atoms.neg_infinity;
+}
+
 template <typename T>
 Term decode_all(ErlNifEnv* env, const unsigned char* data, size_t count) {
   ERL_NIF_TERM result = enif_make_list(env, 0);
@@ -74,7 +92,7 @@ Term decode_all(ErlNifEnv* env, const unsigned char* data, size_t count) {
     std::memcpy(&value, data + i * sizeof(T), sizeof(T));
     ERL_NIF_TERM element = 0;
     if constexpr (std::is_floating_point_v<T>) {
-      element = number(env, static_cast<double>(value));
+      element = to_term(env, static_cast<double>(value));
     } else {
       element = enif_make_int64(env, static_cast<ErlNifSInt64>(value));
     }
@@ -88,8 +106,7 @@ Term decode_all(ErlNifEnv* env, const unsigned char* data, size_t count) {
 std::vector<std::byte> encode_elements(ErlNifEnv* env, ERL_NIF_TERM list, const TensorType& type) {
   unsigned length = 0;
   if (enif_get_list_length(env, list, &length) == 0) {
-    throw std::invalid_argument("the values are a list of numbers, got " +
-                                fine::format_term(env, list));
+    throw std::invalid_argument("the values are a list of numbers, got " + shown(env, list));
   }
   const auto count = static_cast<size_t>(type.count());
   if (length != count) {

@@ -53,22 +53,35 @@ Term encode_outputs(ErlNifEnv* env, const std::vector<BufferPtr>& outputs) {
   return list(env, items);
 }
 
-// Runs a job on the threads for models. An error it ends with is sent; what it has to say
-// otherwise it sends itself.
+// Runs a job that sends its own result; an error that it ends with is sent here.
+template <typename Job>
+void run_job(Message& message, Job job) {
+  try {
+    job();
+  } catch (...) {
+    const ErrorPtr problem = current_error();
+    message.send_result(0, problem.get());
+  }
+}
+
+// The same on the threads for models.
 void post(const std::shared_ptr<Message>& message, std::function<void()> job) {
-  Instance::get().post_model([message, job = std::move(job)] {
-    try {
-      job();
-    } catch (const Error& problem) {
-      message->send_result(0, &problem);
-    } catch (const std::bad_alloc&) {
-      const Error problem(Reason::out_of_memory, "the system has no memory left");
-      message->send_result(0, &problem);
-    } catch (const std::exception& unexpected) {
-      const Error problem(Reason::device_error, unexpected.what());
-      message->send_result(0, &problem);
-    }
-  });
+  Instance::get().post_model([message, job = std::move(job)] { run_job(*message, job); });
+}
+
+// The buffers as they are at this moment.
+std::vector<BufferPtr> decode_snapshots(ErlNifEnv* env, ERL_NIF_TERM term) {
+  Scheduler& scheduler = engine()->runtime().scheduler();
+  std::vector<BufferPtr> snapshots;
+  for (const BufferPtr& buffer : decode_buffers(env, term)) {
+    snapshots.push_back(scheduler.snapshot(*buffer, text("input ", snapshots.size())));
+  }
+  return snapshots;
+}
+
+void cancel_command(PredictionResource& prediction) {
+  const CommandId id = prediction.command.exchange(0);
+  if (id != 0) engine()->runtime().scheduler().cancel(id);
 }
 
 // Keeps a binary alive in an environment of its own.
@@ -151,34 +164,65 @@ Term model_info(ErlNifEnv* env, fine::ResourcePtr<ModelResource> resource) {
 }
 FINE_NIF(model_info, 0);
 
-// The caller gets `{ref, {:ok, outputs} | {:error, e}}`.
+// The inputs are those of this moment, whatever is written to the buffers later. Gives
+// `{:ok, prediction}`, and the caller gets `{ref, {:ok, outputs} | {:error, e}}`; or
+// `{:wait, ready}` when it has too many predictions waiting: `{ready, :ok}` comes when there is
+// room to try again.
 Term model_predict(ErlNifEnv* env, fine::ResourcePtr<ModelResource> resource, Term inputs,
                    Term ref) {
   return guarded(env, [&] {
     const auto message = Message::reply(self(env), ref);
-    post(message, [model = alive(resource), buffers = decode_buffers(env, inputs),
-                   caller = client(env), message] {
-      model->predict(buffers, caller,
-                     [message](const std::vector<BufferPtr>& outputs, const Error* problem) {
-                       if (problem != nullptr) {
-                         message->send_result(0, problem);
-                         return;
-                       }
-                       ErlNifEnv* own = message->env();
-                       message->send(ok(own, encode_outputs(own, outputs)));
-                     });
-    });
-    return atom(env, "ok");
+    const auto prediction = fine::make_resource<PredictionResource>(message);
+    const auto job = [model = alive(resource), buffers = decode_snapshots(env, inputs),
+                      caller = waiting_client(env), prediction,
+                      message](const model::PredictionQueue::Ticket& ticket) {
+      if (prediction->given_up || !caller->wants_result()) return;
+      run_job(*message, [&] {
+        const auto done = [message, ticket](const std::vector<BufferPtr>& outputs,
+                                            const Error* problem) {
+          if (problem != nullptr) {
+            message->send_result(0, problem);
+            return;
+          }
+          ErlNifEnv* own = message->env();
+          message->send(ok(own, encode_outputs(own, outputs)));
+        };
+        prediction->command = model->predict(buffers, caller, done).value_or(0);
+      });
+      // It may have been given up while its command was being submitted.
+      if (prediction->given_up) cancel_command(*prediction);
+    };
+    const ERL_NIF_TERM ready = enif_make_ref(env);
+    const auto room = Message::reply(self(env), ready);
+    if (Instance::get().predictions().push(self(env).pid, job,
+                                           [room] { room->send_result(0, nullptr); })) {
+      return ok(env, fine::encode(env, prediction));
+    }
+    return tuple(env, {atom(env, "wait"), ready});
   });
 }
 FINE_NIF(model_predict, 0);
+
+// The caller no longer waits for the result. `:ok`: no message will come; `:sent`: it is in the
+// mailbox, unless it has been received; `:sending`: it will be in a moment.
+Term model_give_up(ErlNifEnv* env, fine::ResourcePtr<PredictionResource> prediction) {
+  return guarded(env, [&] {
+    prediction->given_up = true;
+    const Message::State state = prediction->answer->revoke();
+    if (state == Message::State::sent) return atom(env, "sent");
+    if (state == Message::State::sending) return atom(env, "sending");
+    cancel_command(*prediction);
+    return atom(env, "ok");
+  });
+}
+FINE_NIF(model_give_up, 0);
 
 // The same with the time of each layer: `{ref, {:ok, outputs, [{layer, nanoseconds}]}}`.
 Term model_profile(ErlNifEnv* env, fine::ResourcePtr<ModelResource> resource, Term inputs,
                    Term ref) {
   return guarded(env, [&] {
     const auto message = Message::reply(self(env), ref);
-    post(message, [model = alive(resource), buffers = decode_buffers(env, inputs), message] {
+    post(message, [model = alive(resource), buffers = decode_snapshots(env, inputs), message] {
       const Model::Profiled profiled = model->profile(buffers);
       ErlNifEnv* own = message->env();
       std::vector<Term> layers;

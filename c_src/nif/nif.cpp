@@ -11,11 +11,14 @@ FINE_RESOURCE(ReadbackResource);
 FINE_RESOURCE(PipelineResource);
 FINE_RESOURCE(ProfileResource);
 FINE_RESOURCE(ModelResource);
+FINE_RESOURCE(PredictionResource);
 
-// Called when the module is purged. Threads of ours must be gone before the code is; those of the
-// driver live in a library that is never unmapped.
+static auto load_registration = fine::Registration::register_load(
+    [](ErlNifEnv*, void**, fine::Term) { Instance::get().loaded(); });
+
+// Called when the module has been purged and its last resource collected.
 static auto unload_registration =
-    fine::Registration::register_unload([](ErlNifEnv*, void*) { Instance::get().stop(); });
+    fine::Registration::register_unload([](ErlNifEnv*, void*) { Instance::get().unloaded(); });
 
 }  // namespace dala::nif
 

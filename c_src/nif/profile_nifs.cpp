@@ -33,7 +33,7 @@ Term profile_read(ErlNifEnv* env, fine::ResourcePtr<ProfileResource> resource) {
     return ok(env, list(env, items));
   });
 }
-FINE_NIF(profile_read, 0);
+FINE_NIF(profile_read, ERL_NIF_DIRTY_JOB_CPU_BOUND);
 
 // What the device did since; the profile ends with this.
 Term profile_stop(ErlNifEnv* env, fine::ResourcePtr<ProfileResource> resource) {
@@ -41,6 +41,6 @@ Term profile_stop(ErlNifEnv* env, fine::ResourcePtr<ProfileResource> resource) {
   resource->profile = nullptr;
   return result;
 }
-FINE_NIF(profile_stop, 0);
+FINE_NIF(profile_stop, ERL_NIF_DIRTY_JOB_CPU_BOUND);
 
 }  // namespace dala::nif

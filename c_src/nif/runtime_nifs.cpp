@@ -25,7 +25,19 @@ Config decode_config(ErlNifEnv* env, ERL_NIF_TERM term) {
   config.pin_threads = fine::decode<bool>(env, field(env, term, "pin_threads"));
   config.fusion = fine::decode<bool>(env, field(env, term, "fusion"));
   config.memory_limit = fine::decode<uint64_t>(env, field(env, term, "memory_limit"));
+  config.cache_limit = fine::decode<uint64_t>(env, field(env, term, "cache_limit"));
+  config.kernel_timeout = fine::decode<uint64_t>(env, field(env, term, "kernel_timeout"));
+  config.build_timeout = fine::decode<uint64_t>(env, field(env, term, "build_timeout"));
   return config;
+}
+
+// What else is wrong in the environment is for the start of the runtime to say.
+Config with_cache_dir(const Config& config) {
+  try {
+    return with_environment(config);
+  } catch (const Error&) {
+    return config;
+  }
 }
 
 Term text_or_nil(ErlNifEnv* env, const std::string& text) {
@@ -80,6 +92,19 @@ Term runtime_start(ErlNifEnv* env, Term config_term, Term ref) {
 }
 FINE_NIF(runtime_start, 0);
 
+// From now on this process gets `{:dala_gpu_lost, {:error, e}}` when the device is lost, and
+// `{:dala_gpu_note, text}` when something is not as it was asked for.
+Term report_to(ErlNifEnv* env, ErlNifPid pid) {
+  Instance::get().on_lost(
+      [pid](const Error& problem) { Message::lost(pid)->send_result(0, &problem); });
+  Instance::get().on_note([pid](const std::string& note) {
+    const auto message = Message::note(pid);
+    message->send(string(message->env(), note));
+  });
+  return atom(env, "ok");
+}
+FINE_NIF(report_to, 0);
+
 Term runtime_info(ErlNifEnv* env) {
   return guarded(env, [&] {
     const auto current = engine();
@@ -91,21 +116,36 @@ Term runtime_info(ErlNifEnv* env) {
     put("class", atom(env, device.device_class() == DeviceClass::cpu ? "cpu" : "gpu"));
     put("zero_copy", boolean(env, device.shares_host_memory()));
     put("why", string(env, device.why()));
-    put("cache_dir", string(env, cache_folder(current->runtime().config())));
+    const CacheFolders& folders = current->runtime().folders();
+    const bool kept = !folders.store.folder.empty();
+    put("cache_dir", string(env, kept ? folders.store.folder : folders.work.path()));
+    put("cache_why", text_or_nil(env, folders.store.why));
+    put("cache_limit", unsigned_integer(env, current->runtime().config().cache_limit));
+    put("cache_note", text_or_nil(env, folders.note()));
+    put("work_dir", text_or_nil(env, folders.work.path()));
+    put("work_why", text_or_nil(env, folders.work.why()));
     return ok(env, info);
   });
 }
 FINE_NIF(runtime_info, 0);
 
-// The caller gets `{ref, survey}`.
-Term survey(ErlNifEnv* env, Term ref) {
+// The caller gets `{ref, survey}`. The folder for compiled kernels is settled by the first call
+// into a driver, so it is asked for here, too.
+Term survey(ErlNifEnv* env, std::string cache_dir, Term ref) {
   return guarded(env, [&] {
     auto message = Message::reply(self(env), ref);
-    Instance::get().post([message] {
-      prepare_process(Config{});
-      const Survey found = dala::survey();
-      restore_signal_handlers();
-      message->send(encode_survey(message->env(), found));
+    Config config;
+    config.cache_dir = std::move(cache_dir);
+    Instance::get().post([message, config] {
+      try {
+        prepare_process(with_cache_dir(config));
+        const Survey found = dala::survey();
+        restore_signal_handlers();
+        message->send(encode_survey(message->env(), found));
+      } catch (...) {
+        const ErrorPtr problem = current_error();
+        message->send_result(0, problem.get());
+      }
     });
     return atom(env, "ok");
   });
@@ -118,10 +158,16 @@ Term memory_info(ErlNifEnv* env) {
     return ok(env, map(env, {{"in_use", unsigned_integer(env, info.in_use)},
                              {"peak", unsigned_integer(env, info.peak)},
                              {"pooled", unsigned_integer(env, info.pooled)},
+                             {"shared", unsigned_integer(env, info.shared)},
                              {"limit", unsigned_integer(env, info.limit)}}));
   });
 }
 FINE_NIF(memory_info, 0);
+
+Term memory_should_collect(ErlNifEnv* env) {
+  return guarded(env, [&] { return boolean(env, engine()->runtime().memory().should_collect()); });
+}
+FINE_NIF(memory_should_collect, 0);
 
 Term counters(ErlNifEnv* env) {
   return guarded(env, [&] {

@@ -28,10 +28,10 @@ class Buffer {
 
   bool freed() const { return temporary_ ? freed_ : storage_ == nullptr; }
 
-  // Gives up the storage. Bytes that live on only because a binary shows them are the binary's
-  // from then on, and no longer count as in use.
+  // Gives up the storage. Bytes that live on only because a binary shows them count as shared from
+  // then on.
   void detach() {
-    if (storage_ && storage_->exported()) storage_->disown();
+    if (storage_ && storage_->shown()) storage_->disown();
     storage_.reset();
     freed_ = true;
   }

@@ -6,6 +6,7 @@
 #define CL_USE_DEPRECATED_OPENCL_1_2_APIS
 #include <CL/cl.h>
 
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -96,5 +97,13 @@ using ClMem = ClHandle<cl_mem, &ClApi::clReleaseMemObject>;
 using ClProgram = ClHandle<cl_program, &ClApi::clReleaseProgram>;
 using ClKernel = ClHandle<cl_kernel, &ClApi::clReleaseKernel>;
 using ClEvent = ClHandle<cl_event, &ClApi::clReleaseEvent>;
+
+// Another reference to the event. Throws.
+ClEvent retained(cl_event event);
+
+// CL_COMPLETE, or the error that the event's command has ended with; nothing while it has not, or
+// while the driver does not tell. Never waits.
+std::optional<cl_int> end_of(const ClEvent& event);
+bool has_ended(const ClEvent& event);
 
 }  // namespace dala

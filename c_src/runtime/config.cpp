@@ -1,10 +1,8 @@
 #include "runtime/config.hpp"
 
 #include <stdlib.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <filesystem>
 #include <initializer_list>
 
 #include "runtime/error.hpp"
@@ -33,13 +31,16 @@ void read_flag(const char* name, bool& flag) {
   flag = value == "1" || value == "true";
 }
 
-}  // namespace
-
-bool make_usable(const std::string& folder) {
-  std::error_code error;
-  std::filesystem::create_directories(folder, error);
-  return access(folder.c_str(), R_OK | W_OK | X_OK) == 0;
+void read_number(const char* name, const char* unit, uint64_t& number) {
+  const std::string value = environment(name);
+  if (value.empty()) return;
+  char* end = nullptr;
+  number = strtoull(value.c_str(), &end, 10);
+  if (*end == '\0') return;
+  throw Error(Reason::invalid_param, text(name, " takes a number of ", unit, ", got ", value));
 }
+
+}  // namespace
 
 Config with_environment(Config config) {
   const std::string device = environment("DALA_GPU_DEVICE");
@@ -54,27 +55,11 @@ Config with_environment(Config config) {
   read_flag("DALA_GPU_PIN_THREADS", config.pin_threads);
   read_flag("DALA_GPU_FUSION", config.fusion);
 
-  const std::string limit = environment("DALA_GPU_MEMORY_LIMIT");
-  if (!limit.empty()) {
-    char* end = nullptr;
-    config.memory_limit = strtoull(limit.c_str(), &end, 10);
-    if (*end != '\0') {
-      throw Error(Reason::invalid_param,
-                  text("DALA_GPU_MEMORY_LIMIT takes a number of bytes, got ", limit));
-    }
-  }
+  read_number("DALA_GPU_MEMORY_LIMIT", "bytes", config.memory_limit);
+  read_number("DALA_GPU_CACHE_LIMIT", "bytes", config.cache_limit);
+  read_number("DALA_GPU_KERNEL_TIMEOUT", "milliseconds", config.kernel_timeout);
+  read_number("DALA_GPU_BUILD_TIMEOUT", "milliseconds", config.build_timeout);
   return config;
-}
-
-std::string cache_folder(const Config& config) {
-  if (!config.cache_dir.empty() && make_usable(config.cache_dir)) return config.cache_dir;
-  const std::string xdg = environment("XDG_CACHE_HOME");
-  if (!xdg.empty() && make_usable(xdg + "/dala_gpu")) return xdg + "/dala_gpu";
-  const std::string home = environment("HOME");
-  if (!home.empty() && make_usable(home + "/.cache/dala_gpu")) return home + "/.cache/dala_gpu";
-  const std::string fallback = text("/tmp/dala_gpu-", getuid());
-  make_usable(fallback);
-  return fallback;
 }
 
 }  // namespace dala

@@ -15,16 +15,12 @@ struct Config {
   bool pin_threads = true;            // DALA_GPU_PIN_THREADS: 0 leaves a CPU driver's threads alone
   bool fusion = true;                 // DALA_GPU_FUSION: 0 runs every pipeline stage by itself
   uint64_t memory_limit = 0;          // DALA_GPU_MEMORY_LIMIT in bytes; 0 is what the device has
+  uint64_t cache_limit = uint64_t{1} << 30;  // DALA_GPU_CACHE_LIMIT in bytes; 0 is no limit
+  uint64_t kernel_timeout = 0;               // DALA_GPU_KERNEL_TIMEOUT in ms; 0 is no limit
+  uint64_t build_timeout = 60'000;           // DALA_GPU_BUILD_TIMEOUT in ms; 0 is no limit
 };
 
 // Applies the environment variables; a value that makes no sense is an `invalid_param` error.
 Config with_environment(Config config);
-
-// Creates the folder where it is missing; whether it can be read and written then.
-bool make_usable(const std::string& folder);
-
-// The folder for compiled kernels, created; falls back to a folder under /tmp when the user's
-// cache cannot be written.
-std::string cache_folder(const Config& config);
 
 }  // namespace dala

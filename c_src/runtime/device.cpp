@@ -23,13 +23,15 @@ constexpr const char* kInstallHint =
     "mesa-opencl-icd or rocm-opencl-icd and intel-opencl-icd on GPUs; "
     "`mix dala.doctor` shows what was found.";
 
-// Reads a string property through either of the two info routines.
+// Reads a string property through either of the two info routines. Throws: by the names a platform
+// and its devices are told apart, and it is decided what suits them.
 template <typename Routine, typename Object, typename Key>
-std::string text_property(Routine routine, Object object, Key key) {
+std::string text_property(Routine routine, const char* name, Object object, Key key) {
   size_t size = 0;
-  if (routine(object, key, 0, nullptr, &size) != CL_SUCCESS || size == 0) return "";
+  check(routine(object, key, 0, nullptr, &size), name);
+  if (size == 0) return "";
   std::string value(size, '\0');
-  if (routine(object, key, size, value.data(), nullptr) != CL_SUCCESS) return "";
+  check(routine(object, key, size, value.data(), nullptr), name);
   value.resize(std::strlen(value.c_str()));
   // Some drivers pad their names.
   value.erase(0, value.find_first_not_of(' '));
@@ -37,11 +39,27 @@ std::string text_property(Routine routine, Object object, Key key) {
   return value;
 }
 
+std::string platform_text(cl_platform_id platform, cl_platform_info key) {
+  return text_property(cl().clGetPlatformInfo, "clGetPlatformInfo", platform, key);
+}
+
+std::string device_text(cl_device_id device, cl_device_info key) {
+  return text_property(cl().clGetDeviceInfo, "clGetDeviceInfo", device, key);
+}
+
 template <typename T>
 T device_property(cl_device_id device, cl_device_info key) {
   T value{};
-  cl().clGetDeviceInfo(device, key, sizeof(value), &value, nullptr);
+  check(cl().clGetDeviceInfo(device, key, sizeof(value), &value, nullptr), "clGetDeviceInfo");
   return value;
+}
+
+// Devices without double precision need not know the question.
+bool has_fp64(cl_device_id device) {
+  cl_device_fp_config config = 0;
+  const cl_int status =
+      cl().clGetDeviceInfo(device, CL_DEVICE_DOUBLE_FP_CONFIG, sizeof(config), &config, nullptr);
+  return status == CL_SUCCESS && config != 0;
 }
 
 std::string type_name(cl_device_type type) {
@@ -56,10 +74,10 @@ DeviceInfo describe(cl_platform_id platform, const std::string& platform_name,
   DeviceInfo info;
   info.platform = platform;
   info.id = device;
-  info.name = text_property(cl().clGetDeviceInfo, device, CL_DEVICE_NAME);
-  info.vendor = text_property(cl().clGetDeviceInfo, device, CL_DEVICE_VENDOR);
-  info.version = text_property(cl().clGetDeviceInfo, device, CL_DEVICE_VERSION);
-  info.driver = text_property(cl().clGetDeviceInfo, device, CL_DRIVER_VERSION);
+  info.name = device_text(device, CL_DEVICE_NAME);
+  info.vendor = device_text(device, CL_DEVICE_VENDOR);
+  info.version = device_text(device, CL_DEVICE_VERSION);
+  info.driver = device_text(device, CL_DRIVER_VERSION);
   info.platform_name = platform_name;
   info.type = type_name(device_property<cl_device_type>(device, CL_DEVICE_TYPE));
   info.compute_units = device_property<cl_uint>(device, CL_DEVICE_MAX_COMPUTE_UNITS);
@@ -68,7 +86,7 @@ DeviceInfo describe(cl_platform_id platform, const std::string& platform_name,
   info.alignment = device_property<cl_uint>(device, CL_DEVICE_MEM_BASE_ADDR_ALIGN) / 8;
   info.local_memory = device_property<cl_ulong>(device, CL_DEVICE_LOCAL_MEM_SIZE);
   info.max_work_group = device_property<size_t>(device, CL_DEVICE_MAX_WORK_GROUP_SIZE);
-  info.fp64 = device_property<cl_device_fp_config>(device, CL_DEVICE_DOUBLE_FP_CONFIG) != 0;
+  info.fp64 = has_fp64(device);
   info.available = device_property<cl_bool>(device, CL_DEVICE_AVAILABLE) != CL_FALSE &&
                    device_property<cl_bool>(device, CL_DEVICE_COMPILER_AVAILABLE) != CL_FALSE;
   return info;
@@ -83,10 +101,9 @@ std::vector<int> driver_threads(cl_platform_id platform, const std::function<voi
   return known.emplace(platform, started).first->second;
 }
 
-PlatformReport describe(cl_platform_id platform) {
-  PlatformReport report;
-  report.name = text_property(cl().clGetPlatformInfo, platform, CL_PLATFORM_NAME);
-  report.version = text_property(cl().clGetPlatformInfo, platform, CL_PLATFORM_VERSION);
+void describe(cl_platform_id platform, PlatformReport& report) {
+  report.name = platform_text(platform, CL_PLATFORM_NAME);
+  report.version = platform_text(platform, CL_PLATFORM_VERSION);
 
   cl_uint count = 0;
   cl_int status = CL_SUCCESS;
@@ -103,10 +120,20 @@ PlatformReport describe(cl_platform_id platform) {
     report.problem = text("asking for its devices gave ", status_name(status));
   } else {
     for (cl_device_id device : devices) {
-      report.devices.push_back(describe(platform, report.name, device));
-      DeviceInfo& info = report.devices.back();
+      DeviceInfo info = describe(platform, report.name, device);
       if (info.type == "cpu" && info.compute_units == threads.size()) info.threads = threads;
+      report.devices.push_back(std::move(info));
     }
+  }
+}
+
+// A platform that does not answer is reported as it is, and others are looked at.
+PlatformReport report_of(cl_platform_id platform) {
+  PlatformReport report;
+  try {
+    describe(platform, report);
+  } catch (const Error& error) {
+    report.problem = error.message;
   }
   return report;
 }
@@ -154,8 +181,12 @@ Survey survey() {
     return result;
   }
   std::vector<cl_platform_id> platforms(count);
-  cl().clGetPlatformIDs(count, platforms.data(), nullptr);
-  for (cl_platform_id platform : platforms) result.platforms.push_back(describe(platform));
+  const cl_int listed = cl().clGetPlatformIDs(count, platforms.data(), nullptr);
+  if (listed != CL_SUCCESS) {
+    result.problem = text("asking for the platforms gave ", status_name(listed));
+    return result;
+  }
+  for (cl_platform_id platform : platforms) result.platforms.push_back(report_of(platform));
   return result;
 }
 
@@ -214,8 +245,10 @@ Device::Device(const Choice& choice, const Config& config) : info_(choice.info),
   context_ = ClContext(cl().clCreateContext(nullptr, 1, &info_.id, nullptr, nullptr, &status));
   check(status, "clCreateContext");
 
-  const auto supported =
-      device_property<cl_command_queue_properties>(info_.id, CL_DEVICE_QUEUE_PROPERTIES);
+  // Without an answer a queue without properties does.
+  cl_command_queue_properties supported = 0;
+  cl().clGetDeviceInfo(info_.id, CL_DEVICE_QUEUE_PROPERTIES, sizeof(supported), &supported,
+                       nullptr);
   // Profiling tells the scheduler how long commands take, whatever runs beside them.
   const cl_command_queue_properties wanted =
       supported & (CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE | CL_QUEUE_PROFILING_ENABLE);
@@ -229,6 +262,10 @@ Device::Device(const Choice& choice, const Config& config) : info_(choice.info),
 }
 
 bool Device::binaries_are_costly() const { return is_pocl(info_); }
+
+bool Device::loads_kernels_from_files() const { return is_pocl(info_); }
+
+bool Device::compiles_at_launch() const { return is_pocl(info_); }
 
 bool Device::reloads_for_wider_grids() const { return is_pocl(info_); }
 

@@ -42,7 +42,7 @@ struct PlatformReport {
   std::vector<DeviceInfo> devices;
 };
 
-// Everything that can be seen, including what is broken. Never throws.
+// Everything that can be seen, including what is broken.
 struct Survey {
   std::string problem;  // why there is no platform at all, or empty
   std::vector<PlatformReport> platforms;
@@ -73,6 +73,10 @@ class Device {
   // Asking for a program's binary makes the driver compile all its kernels anew. PoCL does that,
   // and has a kernel cache of its own.
   bool binaries_are_costly() const;
+  // Compiled kernels are libraries in a folder, which the driver loads at launches. PoCL, again.
+  bool loads_kernels_from_files() const;
+  // Kernels are compiled when they are first launched with work-groups of some size. PoCL, again.
+  bool compiles_at_launch() const;
   // A kernel is loaded again for a grid wider than all before, see grid_growth.hpp. PoCL, too.
   bool reloads_for_wider_grids() const;
   // Kernels see memory at the addresses where the host does.

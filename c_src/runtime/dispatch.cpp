@@ -1,9 +1,10 @@
-// The scheduler's other half: from ready to done.
+// The scheduler's second part: from ready to done.
 #include <algorithm>
 #include <chrono>
 #include <utility>
 
 #include "runtime/device.hpp"
+#include "runtime/kernel_store.hpp"
 #include "runtime/program.hpp"
 #include "runtime/scheduler.hpp"
 #include "runtime/scheduler_lock.hpp"
@@ -12,11 +13,9 @@ namespace dala {
 namespace {
 
 constexpr size_t kMostRunning = 64;
+constexpr int kAtATime = 32;
 constexpr double kBrief = 5e5;          // nanoseconds that a command may take to be a brief one
 constexpr double kRunningBudget = 2e6;  // nanoseconds of brief commands on the device
-constexpr size_t kFailuresKept = 4096;
-
-uint64_t key_of(const Command& command) { return command.client ? command.client->key() : 0; }
 
 Program* first_program(const Command& command) {
   for (const BoundStage& part : command.parts) {
@@ -28,94 +27,72 @@ Program* first_program(const Command& command) {
   return nullptr;
 }
 
-double total_work(const Command& command) {
-  double work = 0;
-  for (const BoundStage& part : command.parts) {
-    if (part.launch != nullptr) work += part.launch->work;
-  }
-  return work;
-}
+}  // namespace
 
-// How often the parts of a command refer to a storage.
-long references(const std::vector<BoundStage>& parts, const StoragePtr& storage) {
-  long found = 0;
-  for (const BoundStage& part : parts) {
-    found += std::count(part.inputs.begin(), part.inputs.end(), storage);
-    for (const BoundOutput& output : part.outputs) {
-      found += (output.storage == storage ? 1 : 0) + (output.previous == storage ? 1 : 0);
-    }
-  }
-  return found;
-}
-
-// What a buffer held before the command: an earlier part may have been the first to put fresh
-// memory under it.
-StoragePtr content_before(const std::vector<BoundStage>& parts, const BoundOutput& output) {
-  StoragePtr content = output.previous;
-  for (size_t i = parts.size(); i-- > 0;) {
-    for (const BoundOutput& earlier : parts[i].outputs) {
-      if (earlier.storage == content && earlier.previous != nullptr) content = earlier.previous;
-    }
-  }
-  return content;
-}
-
-template <typename Visit>
-void each_program(const Command& command, Visit visit) {
+std::vector<MissingProgram> missing_programs(const Command& command) {
+  std::vector<MissingProgram> missing;
   for (const BoundStage& part : command.parts) {
     if (part.launch == nullptr) continue;
     for (const Step& step : part.launch->steps) {
-      if (const auto* kernel = std::get_if<KernelStep>(&step)) visit(kernel->program);
+      const auto* kernel = std::get_if<KernelStep>(&step);
+      if (kernel == nullptr || kernel->program->ready_for(kernel->entry, kernel->range)) continue;
+      missing.push_back({kernel->program, kernel->entry, kernel->range});
     }
   }
+  return missing;
 }
-}  // namespace
 
 // Has the programs built, off this thread, if any is not ready.
-void Scheduler::prepare(const CommandPtr& command) {
-  std::vector<std::shared_ptr<Program>> missing;
-  each_program(*command, [&missing](const std::shared_ptr<Program>& program) {
-    if (!program->ready()) missing.push_back(program);
-  });
+void Scheduler::prepare(const CommandPtr& command, std::vector<MissingProgram> missing) noexcept {
   ++command->unmet;  // for this function, and for the build it may start
   if (missing.empty()) {
-    met(command);
+    met(*command);
     return;
   }
-  // The job holds the command, the command its memory; the worker is stopped before the
-  // scheduler goes.
-  worker_.post([this, command, missing = std::move(missing)] {
-    std::optional<Error> failure;
-    try {
-      for (const auto& program : missing) program->build();
-    } catch (const Error& error) {
-      failure = error;
-    } catch (const std::exception& error) {
-      failure = Error(Reason::device_error, error.what());
-    }
-    Lock lock(*this);
-    if (failure && !command->error) command->error = std::move(failure);
-    met(command);
+  const bool foreign = std::any_of(missing.begin(), missing.end(), [](const MissingProgram& each) {
+    return each.program->foreign();
   });
+  // The job holds the command, the command its memory; the workers are stopped before the
+  // scheduler goes.
+  try {
+    (foreign ? builder_ : worker_).post([this, command, missing = std::move(missing)]() noexcept {
+      ErrorPtr failure;
+      try {
+        for (const MissingProgram& each : missing) each.program->build_for(each.entry, each.range);
+      } catch (...) {
+        failure = current_error();
+      }
+      Lock lock(*this);
+      if (command->error == nullptr) command->error = std::move(failure);
+      met(*command);
+    });
+  } catch (...) {
+    command->error = current_error();
+    met(*command);
+  }
 }
 
-void Scheduler::met(const CommandPtr& command) {
-  if (--command->unmet > 0) return;
-  command->state = Command::State::ready;
-  const uint64_t key = key_of(*command);
-  std::deque<CommandPtr>& queue = ready_[key];
-  queue.push_back(command);
-  if (queue.size() == 1) line_up(key, *command);
+void Scheduler::met(Command& command) noexcept {
+  if (--command.unmet > 0 || command.state == Command::State::done) return;
+  command.state = Command::State::ready;
+  if (command.error != nullptr) {
+    doomed_.push(command);
+    return;
+  }
+  ClientLine& line = *command.line;
+  const bool first = line.ready.empty();
+  line.ready.push(command);
+  if (first) line_up(line);
 }
 
 // Puts a client in line for its first ready command. Brief commands have a line of their own, or
 // they would wait until all long ones before them are done.
-void Scheduler::line_up(uint64_t key, Command& first) {
+void Scheduler::line_up(ClientLine& line) noexcept {
+  Command& first = *line.ready.front();
   const Program* program = first_program(first);
-  const double work = total_work(first);
-  first.estimate = program == nullptr ? 0.25 * work : program->estimate(work);
+  first.estimate = program == nullptr ? 0.25 * first.work : program->estimate(first.work);
   first.brief = first.estimate <= kBrief && (program == nullptr || program->measured());
-  (first.brief ? brief_turns_ : long_turns_).push_back(key);
+  (first.brief ? brief_turns_ : long_turns_).push(line);
 }
 
 bool Scheduler::room_for(const Command& command) const {
@@ -124,35 +101,40 @@ bool Scheduler::room_for(const Command& command) const {
   return running_ < kMostRunning && running_estimate_ + command.estimate <= kRunningBudget;
 }
 
-CommandPtr Scheduler::next_ready() {
+CommandPtr Scheduler::next_ready() noexcept {
   if (held_ > 0 && !stopping_) return nullptr;
-  for (std::deque<uint64_t>* turns : {&brief_turns_, &long_turns_}) {
+  if (Command* command = doomed_.pop()) return command->shared_from_this();
+  for (Turns* turns : {&brief_turns_, &long_turns_}) {
     if (turns->empty()) continue;
-    const uint64_t key = turns->front();
-    const auto found = ready_.find(key);
-    CommandPtr command = found->second.front();
-    if (!command->error && !stopping_ && !room_for(*command)) continue;
-    found->second.pop_front();
-    turns->pop_front();
-    if (found->second.empty()) {
-      ready_.erase(found);
-    } else {
-      line_up(key, *found->second.front());
-    }
-    return command;
+    ClientLine& line = *turns->front();
+    if (!stopping_ && !room_for(*line.ready.front())) continue;
+    Command* command = line.ready.pop();
+    turns->pop();
+    if (!line.ready.empty()) line_up(line);
+    return command->shared_from_this();
   }
   return nullptr;
 }
 
-void Scheduler::entered(const Command& command) {
+void Scheduler::entered(Command& command) noexcept {
   ++running_;
+  command.device_before = newest_;
+  command.device_after = nullptr;
+  (newest_ == nullptr ? oldest_ : newest_->device_after) = &command;
+  newest_ = &command;
+  if (oldest_ == &command) oldest_since_ = std::chrono::steady_clock::now();
   if (!command.brief) return;
   ++running_brief_;
   running_estimate_ += command.estimate;
 }
 
-void Scheduler::left(const Command& command) {
+void Scheduler::left(Command& command) noexcept {
   --running_;
+  if (oldest_ == &command) oldest_since_ = std::chrono::steady_clock::now();
+  Command* before = std::exchange(command.device_before, nullptr);
+  Command* after = std::exchange(command.device_after, nullptr);
+  (before == nullptr ? oldest_ : before->device_after) = after;
+  (after == nullptr ? newest_ : after->device_before) = before;
   if (!command.brief) return;
   --running_brief_;
   running_estimate_ = running_brief_ == 0 ? 0 : running_estimate_ - command.estimate;
@@ -160,12 +142,12 @@ void Scheduler::left(const Command& command) {
 
 // What the device says it took, or else the time it had for this command alone: since it started,
 // or since the one before it ended.
-void Scheduler::learn_from(const Command& command) {
+void Scheduler::learn_from(const Command& command) noexcept {
   const auto now = std::chrono::steady_clock::now();
   const std::chrono::duration<double, std::nano> had = now - std::max(command.started, last_end_);
   last_end_ = now;
   Program* program = first_program(command);
-  const double work = total_work(command);
+  const double work = command.work;
   if (program == nullptr || work <= 0 || command.parts.size() != 1) return;
   const cl_ulong start = event_time(command.finished.get(), CL_PROFILING_COMMAND_START);
   const cl_ulong end = event_time(command.finished.get(), CL_PROFILING_COMMAND_END);
@@ -173,24 +155,52 @@ void Scheduler::learn_from(const Command& command) {
   program->learn(took, work);
 }
 
-bool Scheduler::profiling(const Command& command) {
+// Whether somebody counts what the command does, from its start on.
+bool Scheduler::profiling(Command& command) {
   std::erase_if(profiles_, [](const auto& watcher) { return watcher.expired(); });
-  return !profiles_.empty() || command.profile != nullptr;
+  command.profiles.clear();
+  if (command.profile != nullptr) command.profiles.push_back(command.profile);
+  for (const auto& watcher : profiles_) {
+    if (auto profile = watcher.lock()) command.profiles.push_back(std::move(profile));
+  }
+  return !command.profiles.empty();
 }
 
-void Scheduler::dispatch() {
-  while (CommandPtr command = next_ready()) {
-    if (command->error) {
-      give_up(command, *command->error);
-    } else if (stopping_ || (command->client && !command->client->alive())) {
-      give_up(command, Error(Reason::freed, text("command ", command->id,
-                                                 " was dropped: the process that submitted it "
-                                                 "has ended")));
-    } else if (command->calls) {
-      call_on_worker(command);
+// A few commands at a time: this may be a scheduler's thread, others wait for the lock, and
+// thousands that were dropped in a row become ready at once. The rest is for another thread.
+void Scheduler::dispatch() noexcept {
+  for (int started = 0; CommandPtr command = next_ready(); ++started) {
+    ErrorPtr refusal = command->error;
+    if (refusal == nullptr &&
+        (stopping_ || (command->client && !command->client->wants_result()))) {
+      refusal = shared_error([&command] { return dropped_error(command->id); });
+    }
+    if (refusal == nullptr) refusal = undefined_input(*command);
+    if (command->lengthy || (command->calls && refusal == nullptr)) {
+      start_apart(command, std::move(refusal));
+    } else if (refusal != nullptr) {
+      give_up(command, std::move(refusal));
     } else {
       start(command);
     }
+    if (started == kAtATime) {
+      go_on_elsewhere();
+      return;
+    }
+  }
+}
+
+void Scheduler::go_on_elsewhere() noexcept {
+  if (goes_on_) return;
+  goes_on_ = true;
+  try {
+    lengthy_.post([this] {
+      Lock lock(*this);
+      goes_on_ = false;
+    });
+  } catch (const std::exception&) {
+    goes_on_ = false;
+    ticker_.wake();  // takes the lock, too
   }
 }
 
@@ -204,61 +214,116 @@ std::vector<cl_event> Scheduler::pending_events(const Command& command) const {
   return events;
 }
 
-void Scheduler::start(const CommandPtr& command) {
+void Scheduler::start(const CommandPtr& command) noexcept {
+  std::vector<ClEvent> begun;
+  ClEvent finished;
   try {
-    started(command,
-            enqueuer_.enqueue(command->parts, pending_events(*command), profiling(*command)));
-  } catch (const Error& error) {
-    give_up(command, error);
-  } catch (const std::exception& error) {
-    give_up(command, Error(Reason::out_of_memory, error.what()));
+    finished =
+        enqueuer_.enqueue(command->parts, pending_events(*command), profiling(*command), begun);
+  } catch (...) {
+    give_up(command, current_error(), std::move(begun));
+    return;
   }
+  started(command, std::move(finished));
 }
 
-void Scheduler::call_on_worker(const CommandPtr& command) {
+// On a worker's thread, and without the lock: a call may compile, and many parts take their time.
+// With a `refusal` the command does not run.
+void Scheduler::start_apart(const CommandPtr& command, ErrorPtr refusal) noexcept {
   command->state = Command::State::running;
   entered(*command);
-  // The job owns references to the events: their commands may end before it runs.
-  auto events = std::make_shared<std::vector<ClEvent>>();
-  for (cl_event event : pending_events(*command)) {
-    cl().clRetainEvent(event);
-    events->emplace_back(event);
-  }
-  worker_.post([this, command, events, keep_events = profiling(*command)] {
-    std::vector<cl_event> wait_for;
-    for (const ClEvent& event : *events) wait_for.push_back(event.get());
-    ClEvent finished;
-    std::optional<Error> failure;
-    try {
+  try {
+    // The job owns references to the events: their commands may end before it runs.
+    auto events = std::make_shared<std::vector<ClEvent>>();
+    auto wait_for = std::make_shared<std::vector<cl_event>>(pending_events(*command));
+    events->reserve(wait_for->size());
+    for (cl_event event : *wait_for) events->push_back(retained(event));
+    Worker& thread = command->calls ? worker_ : lengthy_;
+    thread.post([this, command, events, wait_for, refusal, keep_events = profiling(*command),
+                 restore = !stopping_ && lost_ == nullptr]() noexcept {
+      ClEvent finished;
+      std::vector<ClEvent> begun;
+      ErrorPtr failure = refusal;
       // `parts` is ours alone while the command runs without an event.
-      finished = enqueuer_.enqueue(command->parts, wait_for, keep_events);
-    } catch (const Error& error) {
-      failure = error;
-    } catch (const std::exception& error) {
-      failure = Error(Reason::device_error, error.what());
-    }
-    Lock lock(*this);
+      try {
+        if (failure == nullptr) {
+          finished = enqueuer_.enqueue(command->parts, *wait_for, keep_events, begun);
+        }
+      } catch (...) {
+        failure = current_error();
+      }
+      try {
+        if (failure != nullptr) finished = refuse(*command, *wait_for, restore, begun);
+      } catch (...) {
+        // As in `give_up`.
+      }
+      Lock lock(*this);
+      left(*command);
+      command->state = Command::State::ready;
+      if (command->error == nullptr) command->error = std::move(failure);
+      started(command, std::move(finished), std::move(begun));
+    });
+  } catch (...) {
     left(*command);
     command->state = Command::State::ready;
-    if (failure) {
-      give_up(command, std::move(*failure));
-    } else {
-      started(command, std::move(finished));
-    }
-  });
+    give_up(command, refusal != nullptr ? std::move(refusal) : current_error());
+  }
 }
 
-void Scheduler::started(const CommandPtr& command, ClEvent finished) {
+// Tells how a command has ended. Much memory, and many listeners, are left to another thread: this
+// one may be a scheduler's.
+void Scheduler::tell(Ended& ended) noexcept {
+  const auto finish = [](Ended& each) noexcept {
+    const CommandPtr command = std::move(each.command);  // `each` is part of it
+    try {
+      for (const auto& profile : each.profiles) {
+        for (const BoundStage& part : each.parts) profile->add(part);
+      }
+    } catch (const std::exception&) {
+      // Without memory, the profile has a gap.
+    }
+    each.parts.clear();
+    each.refused.clear();
+    each.profiles.clear();
+    for (Listeners* listeners : {&each.listeners, &each.end_listeners}) {
+      for (auto& [token, listener] : *listeners) listener(command->id, each.error.get());
+      listeners->clear();
+    }
+  };
+  const size_t most = std::max({ended.parts.size(), ended.refused.size(), ended.listeners.size(),
+                                ended.end_listeners.size()});
+  if (most > kLengthy) {
+    try {
+      lengthy_.post([&ended, finish] { finish(ended); });
+      return;
+    } catch (const std::exception&) {
+      // Without another thread, on this one.
+    }
+  }
+  finish(ended);
+}
+
+// The command is done when `finished` is complete, or, where the driver gave no such event, when
+// all `others` are, and all commands before it.
+void Scheduler::started(const CommandPtr& command, ClEvent finished,
+                        std::vector<ClEvent> others) noexcept {
   command->state = Command::State::running;
   command->started = std::chrono::steady_clock::now();
   command->finished = std::move(finished);
+  command->begun = std::move(others);
   entered(*command);
-  reached_device(*command);
   if (!command->finished) {
-    finish(command, CL_COMPLETE);
+    // There is no event that dependents could wait for: they wait here until the command is done.
+    if (end_of(*command)) {
+      finish(command, CL_COMPLETE);
+    } else {
+      poll_for_end(*command);
+    }
     return;
   }
+  reached_device(*command);
   if (device_.runs_only_when_awaited()) {
+    // The simulator has no other way; it is for tests, where a scheduler may be held.
     const cl_event event = command->finished.get();
     const cl_int status = cl().clWaitForEvents(1, &event);
     finish(command, status == CL_SUCCESS ? CL_COMPLETE : status);
@@ -268,79 +333,41 @@ void Scheduler::started(const CommandPtr& command, ClEvent finished) {
   // alive for the callback, which names it by address.
   const cl_int status = cl().clSetEventCallback(command->finished.get(), CL_COMPLETE,
                                                 &Scheduler::on_event, command.get());
-  if (status != CL_SUCCESS) {
-    cl().clFinish(device_.queue());
-    finish(command, CL_COMPLETE);
-  }
+  if (status != CL_SUCCESS) poll_for_end(*command);
 }
 
 // Those that waited for this command to be on the device, or never to get there, may go on.
-void Scheduler::reached_device(Command& command) {
-  std::vector<CommandPtr> dependents = std::move(command.dependents);
+void Scheduler::reached_device(Command& command) noexcept {
+  const std::vector<CommandPtr> dependents = std::move(command.dependents);
   command.dependents.clear();
-  for (const CommandPtr& dependent : dependents) met(dependent);
+  for (const CommandPtr& dependent : dependents) met(*dependent);
 }
 
-// The command will not run. Buffers that were to get its result in fresh memory keep their old
-// content: it is copied, unless nobody can see that memory.
-void Scheduler::give_up(const CommandPtr& command, Error error) {
-  command->error = std::move(error);
-  std::vector<BoundStage> copies;
-  if (!stopping_) {
-    for (const BoundStage& part : command->parts) {
-      for (const BoundOutput& lost : part.outputs) {
-        if (lost.previous == nullptr) continue;
-        if (lost.storage.use_count() <= references(command->parts, lost.storage)) continue;
-        auto launch = std::make_shared<Launch>();
-        launch->steps.push_back(CopyStep{input(0), output(), lost.storage->bytes()});
-        BoundStage copy;
-        copy.launch = std::move(launch);
-        copy.inputs.push_back(content_before(command->parts, lost));
-        copy.outputs.push_back({lost.storage, nullptr});
-        if (!copies.empty()) copy.after.push_back(copies.size() - 1);
-        copies.push_back(std::move(copy));
-      }
-    }
+void Scheduler::finish(const CommandPtr& command, cl_int status) noexcept {
+  if (status == CL_COMPLETE && command->error == nullptr && command->finished) {
+    learn_from(*command);
   }
-  command->parts = std::move(copies);
-  ClEvent finished;
-  try {
-    finished = enqueuer_.enqueue(command->parts, pending_events(*command), profiling(*command));
-  } catch (const std::exception&) {
-    // The device refuses even that; the command's error tells.
-  }
-  started(command, std::move(finished));
-}
-
-void Scheduler::finish(const CommandPtr& command, cl_int status) {
-  if (status == CL_COMPLETE && !command->error && command->finished) learn_from(*command);
-  const auto count_in = [&command](Profile* profile) {
-    if (profile == nullptr) return;
-    for (const BoundStage& part : command->parts) profile->add(part);
-  };
-  for (const auto& watcher : profiles_) count_in(watcher.lock().get());
-  count_in(std::exchange(command->profile, nullptr).get());
-  if (status < 0 && !command->error) {
-    command->error = Error(
-        Reason::device_error,
-        text("the device gave up on the command with ", status_name(status), " (", status, ")"),
-        {{"status", int64_t{status}}});
+  if (status < 0 && command->error == nullptr) {
+    command->error = shared_error([status] {
+      return Error(
+          Reason::device_error,
+          text("the device gave up on the command with ", status_name(status), " (", status, ")"),
+          {{"status", int64_t{status}}});
+    });
   }
   left(*command);
-  command->state = Command::State::done;
-  command->finished = ClEvent();
-  command->dependencies.clear();
-  commands_.erase(command->id);
-  if (command->error) remember_failure(command->id, *command->error);
-  ended_.push_back(Ended{command, std::move(command->listeners), std::move(command->error),
-                         std::move(command->parts)});
-  command->listeners.clear();
-  command->parts.clear();
-}
-
-void Scheduler::remember_failure(CommandId id, const Error& error) {
-  failed_.emplace(id, error);
-  if (failed_.size() > kFailuresKept) failed_.erase(failed_.begin());
+  reached_device(*command);
+  if (store_ != nullptr && store_->has_news()) {
+    try {
+      worker_.post([store = store_] { store->publish(); });
+    } catch (const std::exception&) {
+      store_->keep_news();
+    }
+  }
+  command->last.listeners = std::move(command->listeners);
+  command->last.end_listeners = std::move(command->end_listeners);
+  command->last.profiles = std::move(command->profiles);
+  forget(*command);
 }
 
 // Runs on a thread of the driver, or on ours from inside clSetEventCallback when the event is
@@ -350,25 +377,24 @@ void Scheduler::remember_failure(CommandId id, const Error& error) {
 //   for this command to finish before that.
 // - Nothing is thrown into the driver.
 void CL_CALLBACK Scheduler::on_event(cl_event, cl_int status, void* data) {
-  auto* command = static_cast<Command*>(data);
-  Scheduler& scheduler = command->scheduler;
+  auto& command = *static_cast<Command*>(data);
+  Scheduler& scheduler = command.scheduler;
   scheduler.callbacks_.fetch_add(1);
   scheduler.complete(command, status);
   scheduler.callbacks_.fetch_sub(1);
 }
 
-void Scheduler::complete(Command* command, cl_int status) {
-  {
-    std::lock_guard lock(completion_mutex_);
-    completions_.push_back({command, status});
-    has_completions_.store(true);
-  }
+void Scheduler::complete(Command& command, cl_int status) noexcept {
+  record(command, status);
   if (Lock::holder() == this) return;  // the lock's holder looks again when it lets go
-  drain();
+  if (has_completions_.load()) Lock lock(*this, std::try_to_lock);
 }
 
-void Scheduler::drain() {
-  if (has_completions_.load()) Lock lock(*this, std::try_to_lock);
+void Scheduler::record(Command& command, cl_int status) noexcept {
+  const std::lock_guard lock(completion_mutex_);
+  command.completion = status;
+  completions_.push(command);
+  has_completions_.store(true);
 }
 
 }  // namespace dala

@@ -1,15 +1,20 @@
 #include "runtime/enqueue.hpp"
 
 #include <algorithm>
+#include <optional>
 #include <set>
 #include <utility>
 
 #include "runtime/device.hpp"
+#include "runtime/kernel_store.hpp"
 #include "runtime/memory_pool.hpp"
 #include "runtime/program.hpp"
 
 namespace dala {
 namespace {
+
+// Of what libraries that compile by themselves leave in the cache.
+constexpr const char* kLibraryKey = "libraries";
 
 cl_mem resolve(const Operand& operand, const BoundStage& part) {
   const auto index = static_cast<size_t>(operand.index);
@@ -30,11 +35,6 @@ const cl_event* data_or_null(const std::vector<cl_event>& events) {
 
 cl_uint count(const std::vector<cl_event>& events) { return static_cast<cl_uint>(events.size()); }
 
-ClEvent retain(const ClEvent& event) {
-  cl().clRetainEvent(event.get());
-  return ClEvent(event.get());
-}
-
 void set_arguments(cl_kernel kernel, const KernelStep& step, const BoundStage& part) {
   cl_uint index = 0;
   for (const Argument& argument : step.arguments) {
@@ -54,105 +54,134 @@ void set_arguments(cl_kernel kernel, const KernelStep& step, const BoundStage& p
 
 }  // namespace
 
-Enqueuer::Enqueuer(const Device& device, MemoryPool& memory)
-    : device_(device), memory_(memory), keep_growth_apart_(device.reloads_for_wider_grids()) {}
+Enqueuer::Enqueuer(const Device& device, MemoryPool& memory, KernelStore* store)
+    : device_(device),
+      memory_(memory),
+      store_(store),
+      keep_growth_apart_(device.reloads_for_wider_grids()) {}
 
 ClEvent Enqueuer::enqueue(std::vector<BoundStage>& parts, const std::vector<cl_event>& wait_for,
-                          bool keep_events) {
+                          bool keep_events, std::vector<ClEvent>& begun) {
   // All scratch first: running out of memory is then found before anything is on the device.
   for (BoundStage& part : parts) {
     if (part.launch == nullptr) continue;
     for (size_t bytes : part.launch->scratch) part.scratch.push_back(memory_.allocate(bytes));
+    if (!part.launch->trusted) copy_shown_inputs(part);
   }
   std::vector<Sequence> sequences;
-  // Where somebody profiles, each step has an event of its own.
+  // Under a profile each step has an event of its own.
   if (parts.size() > 1 && !keep_events) sequences = sequences_of(parts);
   for (const Sequence& sequence : sequences) {
     parts[sequence.first].scratch.push_back(memory_.allocate(sequence.bytes));
   }
-  try {
-    return enqueue_all(parts, sequences, wait_for, keep_events);
-  } catch (...) {
-    // The driver refused half-way. The caller lets go of the memory now, so what did get onto
-    // the device has to end first.
-    cl().clFinish(device_.queue());
-    throw;
+  // Of each part at most one event, and two of the part in which the driver refuses a step. What
+  // has reached the device must not be lost for want of memory.
+  begun.reserve(begun.size() + parts.size() + 1);
+  return enqueue_all(parts, sequences, wait_for, keep_events, begun);
+}
+
+// A launch that is not trusted gets copies of what binaries show.
+void Enqueuer::copy_shown_inputs(BoundStage& part) {
+  for (size_t i = 0; i < part.inputs.size(); ++i) {
+    if (part.inputs[i]->bytes() == 0 || !part.inputs[i]->shown()) continue;
+    StoragePtr copy = memory_.allocate(part.inputs[i]->bytes());
+    part.originals.emplace_back(i, std::exchange(part.inputs[i], std::move(copy)));
   }
 }
 
 ClEvent Enqueuer::enqueue_all(std::vector<BoundStage>& parts,
                               const std::vector<Sequence>& sequences,
-                              const std::vector<cl_event>& wait_for, bool keep_events) {
+                              const std::vector<cl_event>& wait_for, bool keep_events,
+                              std::vector<ClEvent>& begun) {
   std::vector<ClEvent> events(parts.size());
-  std::vector<size_t> leader(parts.size());  // the part that has its event: its sequence's first
-  std::vector<bool> followed(parts.size(), false);
-  auto sequence = sequences.begin();
-  for (size_t i = 0, end = 0; i < parts.size(); i = end) {
-    const bool many = sequence != sequences.end() && sequence->first == i;
-    end = many ? sequence->end : i + 1;
-    std::set<size_t> earlier;
-    std::vector<cl_event> own;
-    for (size_t part = i; part < end; ++part) {
-      leader[part] = i;
-      // A part that follows others starts after what they started after.
-      if (parts[part].after.empty()) own = wait_for;
-      for (size_t other : parts[part].after) earlier.insert(leader[other]);
+  try {
+    std::vector<size_t> leader(parts.size());  // the part that has its event: its sequence's first
+    std::vector<bool> followed(parts.size(), false);
+    auto sequence = sequences.begin();
+    for (size_t i = 0, end = 0; i < parts.size(); i = end) {
+      const bool many = sequence != sequences.end() && sequence->first == i;
+      end = many ? sequence->end : i + 1;
+      std::set<size_t> earlier;
+      std::vector<cl_event> own;
+      for (size_t part = i; part < end; ++part) {
+        leader[part] = i;
+        // A part that follows others starts after what they started after.
+        if (parts[part].after.empty()) own = wait_for;
+        for (size_t other : parts[part].after) earlier.insert(leader[other]);
+      }
+      earlier.erase(i);
+      for (size_t other : earlier) {
+        followed[other] = true;
+        if (events[other]) own.push_back(events[other].get());
+      }
+      events[i] = many ? enqueue_sequence(*sequence++, parts, own, begun)
+                       : enqueue_part(parts[i], std::move(own), keep_events, begun);
     }
-    earlier.erase(i);
-    for (size_t other : earlier) {
-      followed[other] = true;
-      if (events[other]) own.push_back(events[other].get());
+    std::vector<cl_event> last;
+    size_t only = 0;
+    for (size_t i = 0; i < parts.size(); ++i) {
+      if (followed[i] || !events[i]) continue;
+      only = i;
+      last.push_back(events[i].get());
     }
-    events[i] = many ? enqueue_sequence(*sequence++, parts, own)
-                     : enqueue_part(parts[i], std::move(own), keep_events);
+    if (parts.empty()) last = wait_for;  // a command that follows this one still follows those
+    if (last.empty()) return {};
+    ClEvent finished =
+        parts.empty() || last.size() > 1 ? marker(last) : retained(events[only].get());
+    check(cl().clFlush(device_.queue()), "clFlush");
+    return finished;
+  } catch (...) {
+    for (ClEvent& event : events) {
+      if (event) begun.push_back(std::move(event));
+    }
+    throw;
   }
-  std::vector<cl_event> last;
-  ClEvent* only = nullptr;
-  for (size_t i = 0; i < parts.size(); ++i) {
-    if (followed[i] || !events[i]) continue;
-    only = &events[i];
-    last.push_back(events[i].get());
-  }
-  ClEvent finished;
-  // Nothing to run: whoever follows this command still follows what it followed.
-  if (parts.empty() && !wait_for.empty()) finished = marker(wait_for);
-  if (last.size() == 1) finished = std::move(*only);
-  if (last.size() > 1) finished = marker(last);
-  if (finished) check(cl().clFlush(device_.queue()), "clFlush");
-  return finished;
 }
 
-ClEvent Enqueuer::enqueue_part(BoundStage& part, std::vector<cl_event> wait_for, bool keep_events) {
+ClEvent Enqueuer::enqueue_part(BoundStage& part, std::vector<cl_event> wait_for, bool keep_events,
+                               std::vector<ClEvent>& begun) {
   // A part with nothing to run still passes the order on to those that name it.
   if (part.launch == nullptr || part.launch->steps.empty()) {
     return wait_for.empty() ? ClEvent() : marker(wait_for);
   }
   std::vector<ClEvent> events;  // of the steps so far: `wait_for` only borrows them
-  for (const BoundOutput& output : part.outputs) {
-    if (output.previous == nullptr || part.launch->overwrites_output) continue;
+  events.reserve(part.outputs.size() + part.originals.size() + part.launch->steps.size());
+  if (wait_for.empty()) wait_for.reserve(1);
+  const auto copy = [&](const Storage& from, const Storage& to) {
     cl_event copied = nullptr;
-    check(cl().clEnqueueCopyBuffer(device_.queue(), output.previous->memory(),
-                                   output.storage->memory(), 0, 0, output.storage->bytes(),
+    check(cl().clEnqueueCopyBuffer(device_.queue(), from.memory(), to.memory(), 0, 0, to.bytes(),
                                    count(wait_for), data_or_null(wait_for), &copied),
           "clEnqueueCopyBuffer");
     events.emplace_back(copied);
     wait_for.assign(1, copied);
+  };
+  try {
+    for (const BoundOutput& output : part.outputs) {
+      if (output.previous == nullptr || part.launch->overwrites_output) continue;
+      copy(*output.previous, *output.storage);
+    }
+    for (const auto& [input, original] : part.originals) copy(*original, *part.inputs[input]);
+    for (const Step& step : part.launch->steps) {
+      events.push_back(enqueue_step(step, part, wait_for, begun));
+      wait_for.assign(1, events.back().get());
+    }
+    if (!keep_events) return std::move(events.back());
+    ClEvent last = retained(events.back().get());
+    part.events = std::move(events);
+    return last;
+  } catch (...) {
+    // Each step follows the one before, so the last event stands for all of them.
+    if (!events.empty()) begun.push_back(std::move(events.back()));
+    throw;
   }
-  for (const Step& step : part.launch->steps) {
-    events.push_back(enqueue_step(step, part, wait_for));
-    wait_for.assign(1, events.back().get());
-  }
-  ClEvent last = keep_events ? retain(events.back()) : std::move(events.back());
-  if (keep_events) part.events = std::move(events);
-  return last;
 }
 
 ClEvent Enqueuer::enqueue_step(const Step& step, const BoundStage& part,
-                               const std::vector<cl_event>& wait_for) {
+                               const std::vector<cl_event>& wait_for, std::vector<ClEvent>& begun) {
   const cl_command_queue queue = device_.queue();
   cl_event event = nullptr;
   if (const auto* kernel = std::get_if<KernelStep>(&step)) {
-    return enqueue_kernel(*kernel->program, kernel->entry, kernel->range, wait_for,
+    return enqueue_kernel(*kernel->program, kernel->entry, kernel->range, wait_for, begun,
                           [&](cl_kernel object) { set_arguments(object, *kernel, part); });
   } else if (const auto* copy = std::get_if<CopyStep>(&step)) {
     check(cl().clEnqueueCopyBuffer(queue, resolve(copy->from, part), resolve(copy->to, part), 0, 0,
@@ -166,56 +195,81 @@ ClEvent Enqueuer::enqueue_step(const Step& step, const BoundStage& part,
   } else if (const auto* host = std::get_if<HostCopyStep>(&step)) {
     const cl_mem memory = resolve(host->device, part);
     if (host->direction == HostCopyStep::Direction::to_device) {
-      check(cl().clEnqueueWriteBuffer(queue, memory, CL_FALSE, 0, host->bytes, host->host,
-                                      count(wait_for), data_or_null(wait_for), &event),
+      check(cl().clEnqueueWriteBuffer(queue, memory, CL_FALSE, host->offset, host->bytes,
+                                      host->host, count(wait_for), data_or_null(wait_for), &event),
             "clEnqueueWriteBuffer");
     } else {
-      check(cl().clEnqueueReadBuffer(queue, memory, CL_FALSE, 0, host->bytes, host->host,
+      check(cl().clEnqueueReadBuffer(queue, memory, CL_FALSE, host->offset, host->bytes, host->host,
                                      count(wait_for), data_or_null(wait_for), &event),
             "clEnqueueReadBuffer");
     }
   } else {
-    // The library enqueues on the in-order queue: a barrier before holds its commands back, a
-    // marker after tells when they are done.
-    const auto& call = std::get<CallStep>(step);
-    const cl_command_queue in_order = device_.call_queue();
-    if (!wait_for.empty()) {
-      check(cl().clFlush(queue), "clFlush");
-      check(cl().clEnqueueBarrierWithWaitList(in_order, count(wait_for), wait_for.data(), nullptr),
-            "clEnqueueBarrierWithWaitList");
-    }
-    call.call(in_order, [&part](Operand operand) { return resolve(operand, part); });
-    check(cl().clEnqueueMarkerWithWaitList(in_order, 0, nullptr, &event),
-          "clEnqueueMarkerWithWaitList");
-    check(cl().clFlush(in_order), "clFlush");
+    return enqueue_call(std::get<CallStep>(step), part, wait_for);
   }
   return ClEvent(event);
 }
 
+// The library enqueues on the in-order queue: a barrier before holds its commands back, a marker
+// after tells when they are done. Runs on a worker thread, without the scheduler's lock.
+ClEvent Enqueuer::enqueue_call(const CallStep& step, const BoundStage& part,
+                               const std::vector<cl_event>& wait_for) {
+  const cl_command_queue in_order = device_.call_queue();
+  ClEvent finished;
+  // The library builds its own programs.
+  std::optional<KernelStore::Build> build;
+  if (store_ != nullptr) build.emplace(*store_, kLibraryKey);
+  try {
+    if (!wait_for.empty()) {
+      check(cl().clFlush(device_.queue()), "clFlush");
+      check(cl().clEnqueueBarrierWithWaitList(in_order, count(wait_for), wait_for.data(), nullptr),
+            "clEnqueueBarrierWithWaitList");
+    }
+    step.call(in_order, [&part](Operand operand) { return resolve(operand, part); });
+    cl_event event = nullptr;
+    check(cl().clEnqueueMarkerWithWaitList(in_order, 0, nullptr, &event),
+          "clEnqueueMarkerWithWaitList");
+    finished = ClEvent(event);
+    check(cl().clFlush(in_order), "clFlush");
+    if (build) {
+      build->succeeded();
+      store_->launched(kLibraryKey, finished.get());
+    }
+  } catch (...) {
+    // How far the library got is not known, so whatever it enqueued has to end first.
+    cl().clFinish(in_order);
+    throw;
+  }
+  return finished;
+}
+
 ClEvent Enqueuer::enqueue_sequence(const Sequence& sequence, std::vector<BoundStage>& parts,
-                                   const std::vector<cl_event>& wait_for) {
+                                   const std::vector<cl_event>& wait_for,
+                                   std::vector<ClEvent>& begun) {
   const StoragePtr& steps = parts[sequence.first].scratch.back();
   write_steps(sequence, parts, steps->host());
   Range range;
   range.global[0] = device_.info().compute_units;
-  return enqueue_kernel(*sequence.program, "run_sequence", range, wait_for, [&](cl_kernel object) {
+  const auto set_arguments = [&](cl_kernel object) {
     const cl_mem memory = steps->memory();
     const auto count = static_cast<cl_uint>(sequence.steps);
     check(cl().clSetKernelArg(object, 0, sizeof(memory), &memory), "clSetKernelArg");
     check(cl().clSetKernelArg(object, 1, sizeof(count), &count), "clSetKernelArg");
     const size_t local = std::max<size_t>(sequence.local_bytes, 64);
     check(cl().clSetKernelArg(object, 2, local, nullptr), "clSetKernelArg");
-  });
+  };
+  return enqueue_kernel(*sequence.program, "run_sequence", range, wait_for, begun, set_arguments);
 }
 
 ClEvent Enqueuer::enqueue_kernel(Program& program, const std::string& entry, const Range& range,
-                                 const std::vector<cl_event>& wait_for,
+                                 const std::vector<cl_event>& wait_for, std::vector<ClEvent>& begun,
                                  const std::function<void(cl_kernel)>& set_arguments) {
   std::lock_guard lock(kernel_mutex_);
   Program::Kernel& shared = program.kernel(entry);
   set_arguments(shared.object.get());
   GridGrowth* growth = keep_growth_apart_ ? &shared.growth[range.local] : nullptr;
   const size_t width = GridGrowth::width_of(range.global, range.local);
+  const bool compiles = store_ != nullptr && growth != nullptr && growth->grows(width);
+  if (compiles) store_->require_room();
   std::vector<cl_event> all = wait_for;
   if (growth != nullptr) growth->wait_for_others(width, all);
   cl_event event = nullptr;
@@ -223,8 +277,15 @@ ClEvent Enqueuer::enqueue_kernel(Program& program, const std::string& entry, con
             device_.queue(), shared.object.get(), static_cast<cl_uint>(range.dimensions), nullptr,
             range.global.data(), range.local.data(), count(all), data_or_null(all), &event),
         "clEnqueueNDRangeKernel");
-  if (growth != nullptr) growth->launched(width, event);
-  return ClEvent(event);
+  ClEvent launched(event);
+  if (compiles) store_->launched(program.key(), event);
+  try {
+    if (growth != nullptr) growth->launched(width, event);
+  } catch (...) {
+    begun.push_back(std::move(launched));
+    throw;
+  }
+  return launched;
 }
 
 ClEvent Enqueuer::marker(const std::vector<cl_event>& wait_for) {

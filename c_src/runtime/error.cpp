@@ -1,6 +1,28 @@
 #include "runtime/error.hpp"
 
 namespace dala {
+namespace {
+
+const ErrorPtr g_no_memory =
+    std::make_shared<const Error>(Reason::out_of_memory, "the system has no memory left");
+
+}  // namespace
+
+const ErrorPtr& no_memory() noexcept { return g_no_memory; }
+
+ErrorPtr current_error() noexcept {
+  try {
+    throw;
+  } catch (const Error& error) {
+    return shared_error([&error] { return error; });
+  } catch (const std::bad_alloc&) {
+    return no_memory();
+  } catch (const std::exception& error) {
+    return shared_error([&error] { return Error(Reason::device_error, error.what()); });
+  } catch (...) {
+    return shared_error([] { return Error(Reason::device_error, "an unknown exception"); });
+  }
+}
 
 const char* to_string(Reason reason) {
   switch (reason) {
@@ -30,6 +52,8 @@ const char* to_string(Reason reason) {
       return "unknown_command";
     case Reason::timeout:
       return "timeout";
+    case Reason::cancelled:
+      return "cancelled";
     case Reason::device_error:
       return "device_error";
     case Reason::model_not_found:

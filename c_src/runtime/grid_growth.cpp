@@ -1,18 +1,12 @@
 #include "runtime/grid_growth.hpp"
 
+#include <algorithm>
 #include <utility>
 
 namespace dala {
 namespace {
 
 constexpr size_t kManyEvents = 16;
-
-bool done(const ClEvent& event) {
-  cl_int status = CL_QUEUED;
-  const cl_int asked = cl().clGetEventInfo(event.get(), CL_EVENT_COMMAND_EXECUTION_STATUS,
-                                           sizeof(status), &status, nullptr);
-  return asked != CL_SUCCESS || status <= CL_COMPLETE;
-}
 
 void append(const std::vector<ClEvent>& events, std::vector<cl_event>& to) {
   for (const ClEvent& event : events) to.push_back(event.get());
@@ -21,12 +15,17 @@ void append(const std::vector<ClEvent>& events, std::vector<cl_event>& to) {
 }  // namespace
 
 void GridGrowth::wait_for_others(size_t width, std::vector<cl_event>& wait_for) {
-  if (growth_ && done(growth_)) {
+  // Room for the launch that follows, which cannot be taken back.
+  if (since_.size() >= kManyEvents) std::erase_if(since_, has_ended);
+  if (since_.size() == since_.capacity()) {
+    since_.reserve(std::max(kManyEvents, 2 * since_.size()));
+  }
+  if (growth_ && has_ended(growth_)) {
     growth_ = ClEvent();
     preceding_.clear();
   }
   if (width > widest_) {
-    std::erase_if(since_, done);
+    std::erase_if(since_, has_ended);
     append(since_, wait_for);
   } else if (growth_ && width == widest_) {
     append(preceding_, wait_for);
@@ -36,18 +35,16 @@ void GridGrowth::wait_for_others(size_t width, std::vector<cl_event>& wait_for) 
 }
 
 void GridGrowth::launched(size_t width, cl_event event) {
-  const auto kept = [event] {
-    cl().clRetainEvent(event);
-    return ClEvent(event);
-  };
+  ClEvent kept = retained(event);
   if (width > widest_) {
+    ClEvent growth = retained(event);
+    std::vector<ClEvent> since;
+    since.reserve(kManyEvents);
     widest_ = width;
-    preceding_ = std::exchange(since_, {});
-    growth_ = kept();
-  } else if (since_.size() >= kManyEvents) {
-    std::erase_if(since_, done);
+    preceding_ = std::exchange(since_, std::move(since));
+    growth_ = std::move(growth);
   }
-  since_.push_back(kept());
+  since_.push_back(std::move(kept));
 }
 
 }  // namespace dala

@@ -19,6 +19,9 @@ class GridGrowth {
     return std::max({global[0], global[1], local[2] * local[2]});
   }
 
+  // Wider than all before: the driver may compile the kernel for it.
+  bool grows(size_t width) const { return width > widest_; }
+
   // Adds what a launch this wide has to wait for: the widest so far for all that are on the device,
   // others as wide for those before it, narrower ones for it. The events stay good until
   // `launched`.

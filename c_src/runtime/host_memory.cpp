@@ -6,15 +6,20 @@
 #include <cstdlib>
 #include <limits>
 
+#include "runtime/error.hpp"
+
 namespace dala {
 namespace {
 
 constexpr size_t kMapFrom = 256 * 1024;        // below this the C allocator is quicker
 constexpr size_t kHugeFrom = 8 * 1024 * 1024;  // from here on page faults are worth saving
 constexpr size_t kAlignment = 128;             // the widest OpenCL vector
+// Allocations from this size on look at what the machine has left, and leave this much of it.
+constexpr uint64_t kCautiousFrom = 16ull << 20;
+constexpr uint64_t kHostReserve = 256ull << 20;
 
 // The first number on the line of `path` that starts with `key`, or on its only line.
-bool read_number(const char* path, const char* key, uint64_t& number) {
+bool read_first_number(const char* path, const char* key, uint64_t& number) {
   FILE* file = std::fopen(path, "re");
   if (file == nullptr) return false;
   char line[256];
@@ -53,17 +58,28 @@ void free_host(std::byte* data, size_t bytes) noexcept {
 uint64_t available_host_memory() {
   uint64_t available = std::numeric_limits<uint64_t>::max();
   uint64_t kibibytes = 0;
-  if (read_number("/proc/meminfo", "MemAvailable: %llu", kibibytes)) available = kibibytes * 1024;
+  if (read_first_number("/proc/meminfo", "MemAvailable: %llu", kibibytes))
+    available = kibibytes * 1024;
 
   // In a container the group's limit is what kills, whatever the machine has.
   uint64_t limit = 0;
   uint64_t used = 0;
-  if (read_number("/sys/fs/cgroup/memory.max", "%llu", limit) &&
-      read_number("/sys/fs/cgroup/memory.current", "%llu", used)) {
+  if (read_first_number("/sys/fs/cgroup/memory.max", "%llu", limit) &&
+      read_first_number("/sys/fs/cgroup/memory.current", "%llu", used)) {
     const uint64_t left = limit > used ? limit - used : 0;
     if (left < available) available = left;
   }
   return available;
+}
+
+bool host_has_room(size_t bytes) {
+  return bytes < kCautiousFrom || available_host_memory() >= bytes + kHostReserve;
+}
+
+void need_host_room(size_t bytes) {
+  if (host_has_room(bytes)) return;
+  throw Error(Reason::out_of_memory, text("no room for ", bytes, " bytes: the machine has ",
+                                          available_host_memory(), " bytes of memory left"));
 }
 
 }  // namespace dala

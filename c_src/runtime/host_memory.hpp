@@ -18,4 +18,9 @@ void free_host(std::byte* data, size_t bytes) noexcept;
 // Bytes the system can still give without swapping or killing anybody.
 uint64_t available_host_memory();
 
+// An operating system that overcommits hands out memory it does not have and kills the VM when it
+// is touched, so large allocations ask first. The second form throws `out_of_memory`.
+bool host_has_room(size_t bytes);
+void need_host_room(size_t bytes);
+
 }  // namespace dala

@@ -83,6 +83,7 @@ struct HostCopyStep {
   void* host = nullptr;
   size_t bytes = 0;
   std::shared_ptr<void> owner;
+  size_t offset = 0;  // of the operand's first byte that is moved
 };
 
 // Work a library enqueues itself (CLBlast). Called on a worker thread, since such calls may
@@ -100,6 +101,8 @@ struct Launch {
   std::vector<size_t> scratch;    // bytes of each scratch area
   bool in_place = false;          // right even when an output is also an input
   bool overwrites_output = true;  // false: elements not written keep their old value
+  bool fills = false;             // gives its output the content that the caller relies on
+  bool trusted = true;            // false: may write to what it is only given to read
   double work = 0;                // rough size of the work: bytes moved plus operations / 8
   double bytes = 0;               // of its operands
 

@@ -14,9 +14,7 @@ namespace {
 constexpr size_t kSmallStep = 256;
 constexpr size_t kPage = 4096;
 constexpr uint64_t kKeepAtMost = 512ull << 20;
-// Allocations from this size on look at what the machine has left, and leave this much of it.
-constexpr uint64_t kCautiousFrom = 16ull << 20;
-constexpr uint64_t kHostReserve = 256ull << 20;
+constexpr uint64_t kCollectFrom = 256ull << 20;
 
 size_t round_up(size_t bytes, size_t step) { return (bytes + step - 1) / step * step; }
 
@@ -32,7 +30,10 @@ size_t size_class(size_t bytes) {
 MemoryPool::MemoryPool(const Device& device, uint64_t limit)
     : device_(device),
       limit_(limit == 0 ? device.info().global_memory : limit),
-      keep_(std::min(kKeepAtMost, limit_ / 4)) {
+      counts_shared_(limit != 0 || device.shares_host_memory()),
+      keep_(std::min(kKeepAtMost, limit_ / 4)),
+      collect_from_(std::min(kCollectFrom, limit_ / 4)),
+      collect_at_(collect_from_) {
   info_.limit = limit_;
 }
 
@@ -60,23 +61,39 @@ StoragePtr MemoryPool::allocate(size_t bytes) {
   }
 }
 
-StoragePtr MemoryPool::borrow(const void* data, size_t bytes, std::shared_ptr<void> owner) {
-  Block block;
-  block.host = static_cast<std::byte*>(const_cast<void*>(data));
-  block.capacity = bytes;
-  block.owner = std::move(owner);
-  cl_int status = CL_SUCCESS;
-  block.memory = ClMem(cl().clCreateBuffer(
-      device_.context(), CL_MEM_READ_ONLY | CL_MEM_USE_HOST_PTR, bytes, block.host, &status));
-  check(status, "clCreateBuffer");
+StoragePtr MemoryPool::borrow(const void* data, size_t bytes, std::shared_ptr<void> owner,
+                              size_t owned, bool replaces) {
+  const size_t rest = owned > bytes ? owned - bytes : 0;
+  SharedHold held;
   {
-    // Counted, so that in_use is the sum of the live buffers, but never refused: the bytes are
-    // there already.
     std::lock_guard lock(mutex_);
+    need_room_locked(replaces ? rest : bytes + rest);
+    make_room_locked(bytes + rest);
     info_.in_use += bytes;
     info_.peak = std::max(info_.peak, info_.in_use);
+    held = SharedHold(rest);
   }
-  return std::make_shared<Storage>(shared_from_this(), std::move(block), bytes);
+  try {
+    Block block;
+    block.host = static_cast<std::byte*>(const_cast<void*>(data));
+    block.capacity = bytes;
+    block.owner = std::move(owner);
+    cl_int status = CL_SUCCESS;
+    block.memory = ClMem(cl().clCreateBuffer(
+        device_.context(), CL_MEM_READ_ONLY | CL_MEM_USE_HOST_PTR, bytes, block.host, &status));
+    check(status, "clCreateBuffer");
+    return std::make_shared<Storage>(shared_from_this(), std::move(block), bytes, std::move(held));
+  } catch (...) {
+    unreserve(bytes);
+    throw;
+  }
+}
+
+SharedHold MemoryPool::hold(size_t bytes) {
+  std::lock_guard lock(mutex_);
+  need_room_locked(bytes);
+  make_room_locked(bytes);
+  return SharedHold(bytes);
 }
 
 StoragePtr MemoryPool::part(const StoragePtr& whole, size_t offset, size_t bytes) {
@@ -94,7 +111,21 @@ StoragePtr MemoryPool::part(const StoragePtr& whole, size_t offset, size_t bytes
 
 MemoryInfo MemoryPool::info() const {
   std::lock_guard lock(mutex_);
-  return info_;
+  MemoryInfo info = info_;
+  info.shared = shared_bytes();
+  return info;
+}
+
+bool MemoryPool::should_collect() {
+  std::lock_guard lock(mutex_);
+  if (info_.in_use < collect_at_ / 4) collect_at_ = std::max(collect_from_, 2 * info_.in_use);
+  if (info_.in_use < collect_at_) return false;
+  collect_at_ = 2 * info_.in_use;
+  return true;
+}
+
+void MemoryPool::let_go(std::shared_ptr<void> object) {
+  reaper_.post([object = std::move(object)] {});
 }
 
 void MemoryPool::close() {
@@ -114,14 +145,34 @@ void MemoryPool::reserve(size_t bytes) {
                      " bytes this device allows for one buffer"));
   }
   std::lock_guard lock(mutex_);
-  if (bytes > limit_ || info_.in_use > limit_ - bytes) {
-    throw Error(Reason::out_of_memory, text("no room for ", bytes, " bytes: ", info_.in_use, " of ",
-                                            limit_, " bytes are in use"));
-  }
-  // What is in use and what is kept share the device.
-  if (info_.in_use + info_.pooled + bytes > limit_) trim_locked(limit_ - info_.in_use - bytes);
+  need_room_locked(bytes);
+  make_room_locked(bytes);
   info_.in_use += bytes;
   info_.peak = std::max(info_.peak, info_.in_use);
+}
+
+uint64_t MemoryPool::taken_locked() const {
+  return info_.in_use + (counts_shared_ ? shared_bytes() : 0);
+}
+
+void MemoryPool::need_room_locked(size_t bytes) const {
+  if (bytes <= limit_ && taken_locked() <= limit_ - bytes) return;
+  std::string held;
+  if (counts_shared_ && shared_bytes() > 0) held = text(", binaries hold ", shared_bytes());
+  throw Error(Reason::out_of_memory, text("no room for ", bytes, " bytes: ", info_.in_use, " of ",
+                                          limit_, " bytes are in use", held));
+}
+
+// What is taken and what is kept share the device.
+void MemoryPool::make_room_locked(size_t bytes) {
+  const uint64_t needed = taken_locked() + bytes;
+  if (needed + info_.pooled > limit_) trim_locked(needed < limit_ ? limit_ - needed : 0);
+}
+
+void MemoryPool::hand_over(size_t bytes) noexcept {
+  std::lock_guard lock(mutex_);
+  info_.in_use -= bytes;
+  add_shared(bytes);
 }
 
 void MemoryPool::unreserve(size_t bytes) noexcept {
@@ -138,20 +189,11 @@ Block MemoryPool::create_block(size_t capacity) {
   }
   cl_mem_flags flags = CL_MEM_READ_WRITE;
   if (device_.shares_host_memory()) {
-    if (capacity >= kCautiousFrom) {
-      // An operating system that overcommits hands out memory it does not have and kills the VM
-      // when it is touched; so ask first.
-      if (available_host_memory() < capacity + kHostReserve) {
-        std::lock_guard lock(mutex_);
-        trim_locked(0);
-      }
-      const uint64_t available = available_host_memory();
-      if (available < capacity + kHostReserve) {
-        throw Error(Reason::out_of_memory,
-                    text("no room for ", capacity, " bytes: the machine has ", available,
-                         " bytes of memory left"));
-      }
+    if (!host_has_room(capacity)) {
+      std::lock_guard lock(mutex_);
+      trim_locked(0);
     }
+    need_host_room(capacity);
     const HostMemory host = allocate_host(capacity);
     if (host.data == nullptr) {
       throw Error(Reason::out_of_memory, text("the system has no room for ", capacity, " bytes"));
@@ -173,41 +215,44 @@ Block MemoryPool::create_block(size_t capacity) {
         kept.swap(free_);
         info_.pooled = 0;
       }
-      for (auto& [size, blocks] : kept) {
-        for (Block& each : blocks) discard(std::move(each));
-      }
       continue;
     }
-    discard(std::move(block));
     check(status, "clCreateBuffer");
   }
 }
 
 void MemoryPool::recycle(Block block) noexcept {
   if (block.capacity == 0) return;
-  try {
-    if (block.owner == nullptr) {
-      std::lock_guard lock(mutex_);
-      const bool room = info_.in_use + info_.pooled + block.capacity <= limit_;
-      if (!closed_ && room && block.capacity <= keep_) {
-        trim_locked(keep_ - block.capacity);
-        info_.pooled += block.capacity;
-        block.zeroed = false;
-        std::vector<Block>& kept = free_[block.capacity];
-        kept.push_back(std::move(block));
+  if (block.owner == nullptr) {
+    std::lock_guard lock(mutex_);
+    const size_t capacity = block.capacity;
+    const bool room = taken_locked() + info_.pooled + capacity <= limit_;
+    if (!closed_ && room && capacity <= keep_) {
+      trim_locked(keep_ - capacity);
+      block.zeroed = false;
+      try {
+        free_[capacity].push_back(std::move(block));
+        info_.pooled += capacity;
         return;
+      } catch (const std::exception&) {
+        // Without memory for the bookkeeping the block is not kept.
       }
     }
-    // Unmapping and releasing can take milliseconds, and this may be a scheduler thread.
-    auto shared = std::make_shared<Block>(std::move(block));
-    reaper_.post([this, shared] { discard(std::move(*shared)); });
-  } catch (...) {
-    // Only for want of memory for the bookkeeping; then the block goes at once.
-    discard(std::move(block));
+  }
+  let_go(std::move(block));
+}
+
+// Unmapping and releasing can take milliseconds, and this may be a scheduler thread: it is left to
+// another one.
+void MemoryPool::let_go(Block block) noexcept {
+  try {
+    let_go(std::make_shared<Block>(std::move(block)));
+  } catch (const std::exception&) {
+    // Without memory for that, the block goes at once.
   }
 }
 
-void MemoryPool::trim_locked(uint64_t keep_bytes) {
+void MemoryPool::trim_locked(uint64_t keep_bytes) noexcept {
   // Largest first: one big block makes the most room.
   while (info_.pooled > keep_bytes && !free_.empty()) {
     auto largest = std::prev(free_.end());
@@ -215,17 +260,11 @@ void MemoryPool::trim_locked(uint64_t keep_bytes) {
       free_.erase(largest);
       continue;
     }
-    auto shared = std::make_shared<Block>(std::move(largest->second.back()));
+    Block block = std::move(largest->second.back());
     largest->second.pop_back();
-    info_.pooled -= shared->capacity;
-    reaper_.post([this, shared] { discard(std::move(*shared)); });
+    info_.pooled -= block.capacity;
+    let_go(std::move(block));
   }
-}
-
-void MemoryPool::discard(Block block) noexcept {
-  block.memory = ClMem();
-  if (block.owner == nullptr && block.host != nullptr) free_host(block.host, block.capacity);
-  block.owner.reset();
 }
 
 }  // namespace dala

@@ -2,19 +2,24 @@
 
 #include <stdlib.h>
 
-#include <string>
-
+#include "runtime/error.hpp"
 #include "runtime/signals.hpp"
 
 namespace dala {
 
-void prepare_process(const Config& config) {
+std::string CacheFolders::note() const {
+  if (store.note.empty() || work.note().empty()) return store.note + work.note();
+  return text(store.note, "; ", work.note());
+}
+
+CacheFolders prepare_process(const Config& config) {
   allow_child_processes();
   remember_signal_handlers();
-  const char* pocl = getenv("POCL_CACHE_DIR");
-  if (pocl != nullptr && make_usable(pocl)) return;
-  const std::string own = cache_folder(config) + "/pocl";
-  if (make_usable(own)) setenv("POCL_CACHE_DIR", own.c_str(), 1);
+  Store store = choose_store(config);
+  WorkFolder& work = WorkFolder::of_process(store);
+  // In a folder that cannot hold code the first kernel would end the process.
+  setenv("POCL_CACHE_DIR", work.path().empty() ? "/dev/null/none" : work.path().c_str(), 1);
+  return {std::move(store), work};
 }
 
 }  // namespace dala

@@ -1,16 +1,14 @@
 #include "runtime/program.hpp"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <cstdio>
-#include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <utility>
 #include <vector>
 
+#include "runtime/compiler.hpp"
 #include "runtime/device.hpp"
+#include "runtime/disk_cache.hpp"
+#include "runtime/kernel_store.hpp"
 #include "runtime/signals.hpp"
 
 namespace dala {
@@ -19,7 +17,7 @@ namespace {
 constexpr size_t kMostPrograms = 512;
 constexpr double kLaunchTime = 2e4;  // nanoseconds that a command takes however little it does
 
-// Two independent 64-bit FNV-1a sums: enough to name a file, and nobody attacks a private cache.
+// Two independent 64-bit FNV-1a sums: enough to name a file in a folder that is private.
 std::string digest(std::string_view bytes) {
   uint64_t first = 0xcbf29ce484222325u;
   uint64_t second = 0x84222325cbf29ce4u;
@@ -33,8 +31,10 @@ std::string digest(std::string_view bytes) {
   return name;
 }
 
-// A file starts with this and the digest of the binary behind it.
-constexpr std::string_view kMagic = "dala-gpu-program-1\n";
+// The source itself is wrong, and will be the next time.
+struct SourceError : Error {
+  using Error::Error;
+};
 
 std::string build_log(cl_program program, cl_device_id device) {
   size_t size = 0;
@@ -47,32 +47,85 @@ std::string build_log(cl_program program, cl_device_id device) {
 
 }  // namespace
 
-Program::Program(const Device& device, std::string source, std::string options,
-                 std::string disk_path, std::atomic<uint64_t>& compiled)
+Program::Program(const Device& device, std::string source, std::string options, std::string key,
+                 ProgramFiles files, std::atomic<uint64_t>& compiled, Compiler* compiler)
     : device_(device),
       source_(std::move(source)),
       options_(std::move(options)),
-      disk_path_(std::move(disk_path)),
-      compiled_(compiled) {}
+      key_(std::move(key)),
+      files_(std::move(files)),
+      compiled_(compiled),
+      compiler_(compiler != nullptr && compiler->available() ? compiler : nullptr) {
+  if (files_.kernels != nullptr) files_.kernels->enter(key_);
+}
 
-void Program::build() { build_locked(true); }
+Program::~Program() {
+  if (files_.kernels != nullptr) files_.kernels->exit(key_);
+}
 
-void Program::build_from_source() { build_locked(false); }
+void Program::build() { build_locked(true, {}); }
 
-void Program::build_locked(bool allow_disk) {
+void Program::build_from_source(const std::vector<Specialisation>& specialisations) {
+  build_locked(false, specialisations);
+}
+
+bool Program::ready_for(const std::string& entry, const Range& range) const {
+  if (!ready()) return false;
+  if (!foreign() || !device_.compiles_at_launch()) return true;
+  const std::lock_guard lock(specialisations_mutex_);
+  return specialisations_.contains(specialisation_of(entry, range));
+}
+
+void Program::build_for(const std::string& entry, const Range& range) {
+  if (ready_for(entry, range)) return;
+  build_locked(true, {specialisation_of(entry, range)});
+}
+
+// In another process, so that this one finds everything in the driver's cache. A driver without one
+// compiles what has been compiled without harm.
+void Program::compile_apart(const std::vector<Specialisation>& specialisations) {
+  if (!foreign()) return;
+  if (!device_.compiles_at_launch()) {
+    if (!ready()) compiler_->compile(source_, options_, {});
+    return;
+  }
+  std::vector<Specialisation> missing = specialisations;
+  const auto known = [this](const Specialisation& each) { return specialisations_.contains(each); };
+  {
+    const std::lock_guard lock(specialisations_mutex_);
+    std::erase_if(missing, known);
+  }
+  if (ready() && missing.empty()) return;
+  // The other process shares the driver's folder, and finds what an earlier VM has compiled.
+  if (files_.kernels != nullptr) files_.kernels->provide(key_);
+  compiler_->compile(source_, options_, missing);
+  const std::lock_guard lock(specialisations_mutex_);
+  specialisations_.insert(missing.begin(), missing.end());
+}
+
+void Program::build_locked(bool allow_disk, const std::vector<Specialisation>& specialisations) {
   std::lock_guard lock(mutex_);
-  if (ready()) return;
+  if (ready() && specialisations.empty()) return;
   if (failure_) throw *failure_;
+  // A failure here may have been one of the machine, and is not remembered.
+  compile_apart(specialisations);
+  if (ready()) return;
   try {
+    std::optional<KernelStore::Build> build;
+    if (files_.kernels != nullptr) build.emplace(*files_.kernels, key_);
     if (!allow_disk || !load_from_disk()) {
       program_ = compile();
       ++compiled_;
       saved_ = false;
       if (!device_.binaries_are_costly()) write_binary(program_);
     }
+    if (build) build->succeeded();
     ready_.store(true, std::memory_order_release);
-  } catch (const Error& error) {
+  } catch (const SourceError& error) {
     failure_ = error;
+    restore_signal_handlers();
+    throw;
+  } catch (...) {
     restore_signal_handlers();
     throw;
   }
@@ -80,16 +133,10 @@ void Program::build_locked(bool allow_disk) {
 }
 
 bool Program::load_from_disk() {
-  std::ifstream file(disk_path_, std::ios::binary);
-  if (!file) return false;
-  const std::string content((std::istreambuf_iterator<char>(file)), {});
-  const size_t header = kMagic.size() + 32;
-  if (content.size() <= header || content.compare(0, kMagic.size(), kMagic) != 0) return false;
-  const std::string_view binary = std::string_view(content).substr(header);
-  if (content.compare(kMagic.size(), 32, digest(binary)) != 0) return false;
-
-  const size_t size = binary.size();
-  const auto* data = reinterpret_cast<const unsigned char*>(binary.data());
+  const std::optional<std::string> binary = files_.binaries->read(binary_name());
+  if (!binary) return false;
+  const size_t size = binary->size();
+  const auto* data = reinterpret_cast<const unsigned char*>(binary->data());
   const cl_device_id device = device_.info().id;
   cl_int status = CL_SUCCESS;
   cl_int binary_status = CL_SUCCESS;
@@ -112,12 +159,14 @@ ClProgram Program::compile() const {
       cl().clCreateProgramWithSource(device_.context(), 1, &text_pointer, &length, &status));
   check(status, "clCreateProgramWithSource");
   status = cl().clBuildProgram(program.get(), 1, &device, options_.c_str(), nullptr, nullptr);
-  if (status != CL_SUCCESS) {
-    const std::string log = build_log(program.get(), device);
-    throw Error(Reason::build_failed, text("the OpenCL C source does not compile:\n", log),
-                {{"log", log}});
+  if (status == CL_SUCCESS) return program;
+  const std::string log = build_log(program.get(), device);
+  const std::string sentence = text("the OpenCL C source does not compile:\n", log);
+  // Without the compiler's word for it the reason may lie elsewhere, and be gone the next time.
+  if (status == CL_BUILD_PROGRAM_FAILURE && log.find("error") != std::string::npos) {
+    throw SourceError(Reason::build_failed, sentence, Details{{"log", log}});
   }
-  return program;
+  throw Error(Reason::build_failed, text(sentence, " (", status_name(status), ")"), {{"log", log}});
 }
 
 Program::Kernel& Program::kernel(const std::string& entry) {
@@ -138,7 +187,15 @@ void Program::save() {
   if (!ready() || saved_) return;
   // A twin, since a driver that takes long may keep the program locked meanwhile, and then nobody
   // could use this one.
+  std::optional<KernelStore::Build> build;
+  if (files_.kernels != nullptr) build.emplace(*files_.kernels, key_);
   write_binary(compile());
+  if (build) build->succeeded();
+}
+
+void Program::discard() {
+  files_.binaries->remove(binary_name());
+  if (files_.kernels != nullptr) files_.kernels->discard(key_);
 }
 
 void Program::write_binary(const ClProgram& program) {
@@ -157,21 +214,8 @@ void Program::write_binary(const ClProgram& program) {
   }
   restore_signal_handlers();
 
-  // Written beside its place and renamed, so that a reader never sees half a file. Failing to
-  // save costs the next start some time and nothing else.
-  const std::string unfinished = text(disk_path_, ".", getpid(), ".tmp");
-  std::error_code error;
-  {
-    std::ofstream file(unfinished, std::ios::binary);
-    file << kMagic << digest(binary) << binary;
-    file.flush();
-    if (!file) {
-      std::filesystem::remove(unfinished, error);
-      return;
-    }
-  }
-  std::filesystem::rename(unfinished, disk_path_, error);
-  if (error) std::filesystem::remove(unfinished, error);
+  // Failing to save costs the next start some time and nothing else.
+  files_.binaries->write(binary_name(), binary);
 }
 
 double Program::estimate(double work) const {
@@ -188,10 +232,11 @@ void Program::learn(double nanoseconds, double work) {
   measured_.store(true, std::memory_order_relaxed);
 }
 
-ProgramCache::ProgramCache(const Device& device, std::string folder)
-    : device_(device), folder_(std::move(folder)) {}
+ProgramCache::ProgramCache(const Device& device, ProgramFiles files, Compiler* compiler)
+    : device_(device), files_(std::move(files)), compiler_(compiler) {}
 
-std::shared_ptr<Program> ProgramCache::get(std::string_view source, const std::string& options) {
+std::shared_ptr<Program> ProgramCache::get(std::string_view source, const std::string& options,
+                                           bool foreign) {
   const DeviceInfo& info = device_.info();
   const std::string key = digest(text(info.platform_name, '\n', info.name, '\n', info.version, '\n',
                                       info.driver, '\n', options, '\n', source));
@@ -202,10 +247,19 @@ std::shared_ptr<Program> ProgramCache::get(std::string_view source, const std::s
     // Programs that only this map knows can be had again from disk.
     std::erase_if(programs_, [](const auto& entry) { return entry.second.use_count() == 1; });
   }
-  auto program = std::make_shared<Program>(device_, std::string(source), options,
-                                           text(folder_, "/", key, ".bin"), compiled_);
+  auto program = std::make_shared<Program>(device_, std::string(source), options, key, files_,
+                                           compiled_, foreign ? compiler_ : nullptr);
   programs_.emplace(key, program);
   return program;
+}
+
+void ProgramCache::discard(const std::shared_ptr<Program>& program) {
+  {
+    std::lock_guard lock(mutex_);
+    const auto found = programs_.find(program->key());
+    if (found != programs_.end() && found->second == program) programs_.erase(found);
+  }
+  program->discard();
 }
 
 }  // namespace dala

@@ -13,12 +13,7 @@ namespace dala {
 
 class Readback {
  public:
-  // The storage is marked as exported by the caller already.
-  explicit Readback(StoragePtr storage)
-      : storage_(std::move(storage)), data_(storage_->host()), bytes_(storage_->bytes()) {}
-  // Host memory from `allocate_host(capacity)`.
-  Readback(std::byte* data, size_t bytes, size_t capacity)
-      : data_(data), bytes_(bytes), capacity_(capacity) {}
+  Readback() = default;  // of no bytes
   ~Readback() {
     if (storage_) {
       storage_->drop_export();
@@ -29,15 +24,25 @@ class Readback {
   Readback(const Readback&) = delete;
   Readback& operator=(const Readback&) = delete;
 
+  // Host memory, which `held` counts. Throws `out_of_memory`.
+  static std::shared_ptr<Readback> on_host(size_t bytes, SharedHold held);
+  // From now on the bytes of the storage, which the caller has marked as exported.
+  void show(StoragePtr storage) noexcept {
+    storage_ = std::move(storage);
+    data_ = storage_->host();
+    bytes_ = storage_->bytes();
+  }
+
   std::byte* data() const { return data_; }
   size_t bytes() const { return bytes_; }
   bool shares_storage() const { return storage_ != nullptr; }
 
  private:
   StoragePtr storage_;
-  std::byte* data_;
-  size_t bytes_;
+  std::byte* data_ = nullptr;
+  size_t bytes_ = 0;
   size_t capacity_ = 0;
+  SharedHold held_;
 };
 
 }  // namespace dala

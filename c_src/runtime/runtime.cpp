@@ -3,25 +3,41 @@
 #include <future>
 #include <utility>
 
+#include "runtime/disk_cache.hpp"
 #include "runtime/error.hpp"
-#include "runtime/process_setup.hpp"
+#include "runtime/kernel_store.hpp"
 #include "runtime/signals.hpp"
+#include "runtime/thread_placement.hpp"
 
 namespace dala {
 namespace {
 
 constexpr size_t kSmall = 64 * 1024;      // cheaper to copy or clear on the spot than to enqueue
+constexpr size_t kMostBuilders = 8;       // processes that compile at a time
 constexpr size_t kBorrowFrom = 4 * 1024;  // below this a copy is cheaper than bookkeeping
 
-Device open_device(const Config& config) {
-  prepare_process(config);
-  Device device(choose(survey(), config.device), config);
-  restore_signal_handlers();
-  return device;
+Device open_device(const Config& config, const CacheFolders& folders) {
+  try {
+    Device device(choose(survey(), config.device), config);
+    restore_signal_handlers();
+    return device;
+  } catch (Error& error) {
+    restore_signal_handlers();
+    // PoCL has no device then, and would say nothing about the reason.
+    if (folders.work.path().empty()) error.message += text(" ", folders.note());
+    throw;
+  }
 }
 
-std::shared_ptr<const Launch> single_step(Step step, size_t bytes) {
+std::shared_ptr<KernelStore> open_store(const Device& device, const CacheFolders& folders,
+                                        const std::shared_ptr<DiskCache>& files) {
+  if (!device.loads_kernels_from_files()) return nullptr;
+  return std::make_shared<KernelStore>(files, folders.work);
+}
+
+std::shared_ptr<const Launch> single_step(Step step, size_t bytes, bool fills) {
   auto launch = std::make_shared<Launch>();
+  launch->fills = fills;
   launch->steps.push_back(std::move(step));
   launch->work = static_cast<double>(bytes);
   return launch;
@@ -29,22 +45,46 @@ std::shared_ptr<const Launch> single_step(Step step, size_t bytes) {
 
 }  // namespace
 
-Runtime::Runtime(const Config& config)
+Runtime::Runtime(const Config& config, std::function<void(const Error&)> on_lost)
     : config_(config),
-      device_(open_device(config)),
+      folders_(prepare_process(config)),
+      device_(open_device(config, folders_)),
       memory_(std::make_shared<MemoryPool>(device_, config.memory_limit)),
-      programs_(device_, cache_folder(config)),
+      files_(std::make_shared<DiskCache>(folders_.store.folder, config.cache_limit)),
+      kernels_(open_store(device_, folders_, files_)),
+      compiler_(device_, std::chrono::milliseconds(config.build_timeout)),
+      programs_(device_, {files_, kernels_}, &compiler_),
       worker_("dala_worker", 2),
-      scheduler_(device_, *memory_, worker_) {}
+      builder_("dala_builder", 0, kMostBuilders),
+      scheduler_(device_, *memory_, worker_, builder_,
+                 std::chrono::milliseconds(config.kernel_timeout), std::move(on_lost), kernels_) {}
 
 Runtime::~Runtime() {
-  // In this order: running commands may need the worker, and jobs refer to the scheduler.
-  scheduler_.stop();
-  worker_.stop();
+  stop();
   memory_->close();
 }
 
-void Runtime::abandon() { worker_.abandon(); }
+void Runtime::stop() {
+  // In this order: running commands may need the worker, and jobs refer to the scheduler.
+  compiler_.stop();
+  scheduler_.stop();
+  builder_.stop();
+  worker_.stop();
+  if (kernels_ == nullptr) return;
+  kernels_->stop();
+  kernels_->leave();
+}
+
+void Runtime::abandon() {
+  compiler_.stop();
+  // A driver that cannot go on ends the process from the middle of a build, and holds its locks.
+  if (is_this_thread_among(device_.info().threads)) return;
+  scheduler_.abandon();
+  const bool built = builder_.abandon();
+  if (!worker_.abandon() || !built || kernels_ == nullptr) return;
+  kernels_->stop();
+  if (scheduler_.idle()) kernels_->leave();
+}
 
 BufferPtr Runtime::zeros(const TensorType& type) {
   const size_t bytes = type.bytes();
@@ -56,18 +96,18 @@ BufferPtr Runtime::zeros(const TensorType& type) {
     return buffer;
   }
   scheduler_.submit(
-      {Stage{single_step(FillStep{output(), value(uint8_t{0}), bytes}, bytes), {}, buffer}},
+      {Stage{single_step(FillStep{output(), value(uint8_t{0}), bytes}, bytes, true), {}, buffer}},
       nullptr, nullptr);
   return buffer;
 }
 
-StoragePtr Runtime::at_once(const TensorType& type, const void* data,
-                            std::shared_ptr<void>& owner) {
+StoragePtr Runtime::at_once(const TensorType& type, const void* data, std::shared_ptr<void>& owner,
+                            size_t owned, bool replaces) {
   const size_t bytes = type.bytes();
   const bool shares = device_.shares_host_memory();
   const bool aligned = reinterpret_cast<uintptr_t>(data) % size_of(type.dtype) == 0;
   if (shares && aligned && owner != nullptr && bytes >= kBorrowFrom) {
-    return memory_->borrow(data, bytes, std::move(owner));
+    return memory_->borrow(data, bytes, std::move(owner), owned, replaces);
   }
   if (bytes == 0) return memory_->allocate(0);
   if (!shares || (owner != nullptr && bytes > kSmall)) return nullptr;
@@ -88,12 +128,13 @@ void Runtime::upload(const BufferPtr& buffer, const void* data, std::shared_ptr<
   }
   HostCopyStep write{HostCopyStep::Direction::to_device, output(), const_cast<void*>(data), bytes,
                      std::move(owner)};
-  scheduler_.submit({Stage{single_step(std::move(write), bytes), {}, buffer}}, nullptr, nullptr);
+  scheduler_.submit({Stage{single_step(std::move(write), bytes, true), {}, buffer}}, nullptr,
+                    nullptr);
 }
 
-BufferPtr Runtime::from_host(const TensorType& type, const void* data,
-                             std::shared_ptr<void> owner) {
-  if (StoragePtr storage = at_once(type, data, owner)) {
+BufferPtr Runtime::from_host(const TensorType& type, const void* data, std::shared_ptr<void> owner,
+                             size_t owned) {
+  if (StoragePtr storage = at_once(type, data, owner, owned, false)) {
     return std::make_shared<Buffer>(type, std::move(storage));
   }
   auto buffer = std::make_shared<Buffer>(type, memory_->allocate(type.bytes()));
@@ -101,9 +142,11 @@ BufferPtr Runtime::from_host(const TensorType& type, const void* data,
   return buffer;
 }
 
-void Runtime::write(const BufferPtr& buffer, const void* data, std::shared_ptr<void> owner) {
+void Runtime::write(const BufferPtr& buffer, const void* data, std::shared_ptr<void> owner,
+                    size_t owned) {
   if (!scheduler_.valid(*buffer)) throw Error(Reason::freed, "the buffer has been freed");
-  if (StoragePtr storage = at_once(buffer->type(), data, owner)) {
+  const bool replaces = scheduler_.sole_owner(*buffer);
+  if (StoragePtr storage = at_once(buffer->type(), data, owner, owned, replaces)) {
     scheduler_.replace(*buffer, std::move(storage));
   } else {
     upload(buffer, data, std::move(owner));
@@ -111,27 +154,33 @@ void Runtime::write(const BufferPtr& buffer, const void* data, std::shared_ptr<v
 }
 
 Runtime::Read Runtime::read(const BufferPtr& buffer, std::shared_ptr<Client> client) {
-  ++reads_;
   if (device_.shares_host_memory()) {
+    auto readback = std::make_shared<Readback>();
     auto [storage, writer] = scheduler_.share(*buffer);
-    return {std::make_shared<Readback>(std::move(storage)), writer};
+    if (storage != nullptr) {
+      ++reads_;
+      readback->show(std::move(storage));
+      return {std::move(readback), writer};
+    }
   }
+  return read_part(buffer, 0, buffer->type().bytes(), std::move(client));
+}
+
+Runtime::Read Runtime::read_part(const BufferPtr& buffer, size_t offset, size_t bytes,
+                                 std::shared_ptr<Client> client) {
+  ++reads_;
   if (buffer->temporary()) throw temporary_error("the buffer");
-  const size_t bytes = buffer->type().bytes();
   if (bytes == 0) {
     if (!scheduler_.valid(*buffer)) throw Error(Reason::freed, "the buffer has been freed");
-    return {std::make_shared<Readback>(nullptr, 0, 0), std::nullopt};
+    return {std::make_shared<Readback>(), std::nullopt};
   }
-  const size_t capacity = (bytes + 4095) / 4096 * 4096;
-  const HostMemory host = allocate_host(capacity);
-  if (host.data == nullptr) {
-    throw Error(Reason::out_of_memory, text("the system has no room for ", bytes, " bytes"));
-  }
-  auto readback = std::make_shared<Readback>(host.data, bytes, capacity);
+  const std::shared_ptr<Readback> readback = Readback::on_host(bytes, memory_->hold(bytes));
   bytes_out_ += bytes;
-  HostCopyStep step{HostCopyStep::Direction::to_host, input(0), readback->data(), bytes, readback};
-  const CommandId id = scheduler_.submit(
-      {Stage{single_step(std::move(step), bytes), {buffer}, nullptr}}, std::move(client), nullptr);
+  HostCopyStep step{
+      HostCopyStep::Direction::to_host, input(0), readback->data(), bytes, readback, offset};
+  const CommandId id =
+      scheduler_.submit({Stage{single_step(std::move(step), bytes, false), {buffer}, nullptr}},
+                        std::move(client), nullptr);
   return {readback, id};
 }
 
@@ -144,7 +193,11 @@ void Runtime::wait(CommandId id) {
   auto result = std::make_shared<std::promise<std::optional<Error>>>();
   auto ended = result->get_future();
   const auto outcome = scheduler_.watch(id, Token{0}, [result](CommandId, const Error* error) {
-    result->set_value(error == nullptr ? std::nullopt : std::optional<Error>(*error));
+    try {
+      result->set_value(error == nullptr ? std::nullopt : std::optional<Error>(*error));
+    } catch (...) {
+      result->set_exception(std::current_exception());
+    }
   });
   if (outcome.status == Scheduler::Status::failed) throw *outcome.error;
   if (outcome.status == Scheduler::Status::completed) return;
@@ -153,7 +206,13 @@ void Runtime::wait(CommandId id) {
 
 std::vector<std::byte> Runtime::read_now(const BufferPtr& buffer) {
   const Read read = this->read(buffer, nullptr);
-  if (read.pending) wait(*read.pending);
+  if (read.pending) {
+    auto ended = std::make_shared<std::promise<void>>();
+    const auto outcome = scheduler_.watch_end(
+        *read.pending, [ended](CommandId, const Error*) { ended->set_value(); });
+    if (outcome.status == Scheduler::Status::pending) ended->get_future().wait();
+    if (const auto failed = scheduler_.poll(*read.pending).error) throw *failed;
+  }
   const std::byte* data = read.readback->data();
   return {data, data + read.readback->bytes()};
 }

@@ -6,24 +6,12 @@
 
 #include "runtime/device.hpp"
 #include "runtime/memory_pool.hpp"
-#include "runtime/part_order.hpp"
 #include "runtime/scheduler_lock.hpp"
 
 namespace dala {
 namespace {
 
 constexpr size_t kMostPending = 8192;
-constexpr size_t kFewReaders = 32;
-
-bool has_call(const BoundStage& part) {
-  if (part.launch == nullptr) return false;
-  return std::any_of(part.launch->steps.begin(), part.launch->steps.end(),
-                     [](const Step& step) { return std::holds_alternative<CallStep>(step); });
-}
-
-Error freed_error(const std::string& what) {
-  return Error(Reason::freed, text(what, " has been freed"));
-}
 
 void need_lasting(const BufferPtr& buffer, const std::string& what) {
   if (buffer != nullptr && buffer->temporary()) throw temporary_error(what);
@@ -41,17 +29,30 @@ void need_lasting_buffers(const std::vector<Stage>& stages) {
 
 }  // namespace
 
+Error freed_error(const std::string& what) {
+  return Error(Reason::freed, text(what, " has been freed"));
+}
+
 Error temporary_error(const std::string& what) {
   return Error(Reason::unsupported,
                text(what, " is temporary: only the stages of a pipeline may use it"));
 }
 
-Scheduler::Scheduler(const Device& device, MemoryPool& memory, Worker& worker)
+Scheduler::Scheduler(const Device& device, MemoryPool& memory, Worker& worker, Worker& builder,
+                     std::chrono::milliseconds kernel_timeout,
+                     std::function<void(const Error&)> on_lost, std::shared_ptr<KernelStore> store)
     : device_(device),
       memory_(memory),
       worker_(worker),
-      enqueuer_(device, memory),
-      slots_(std::clamp<size_t>(device.info().compute_units, 2, 8)) {}
+      builder_(builder),
+      store_(std::move(store)),
+      enqueuer_(device, memory, store_.get()),
+      slots_(std::clamp<size_t>(device.info().compute_units, 2, 8)),
+      kernel_timeout_(kernel_timeout),
+      on_lost_(std::move(on_lost)) {
+  ticker_.start([this] { return tick(); });
+  if (kernel_timeout_.count() > 0) ticker_.wake();
+}
 
 Scheduler::~Scheduler() { stop(); }
 
@@ -60,7 +61,17 @@ void Scheduler::stop() {
     Lock lock(*this);
     stopping_ = true;
   }
-  wait_until_idle();
+  // Also for commands whose programs are still being built: they end on the worker's thread, which
+  // may hand them to `lengthy_`, and a stopped worker runs its jobs on the thread that posts them,
+  // here with the lock held.
+  wait_until([this] { return commands_.empty(); });
+  bool stays = false;
+  {
+    Lock lock(*this);
+    stays = lost_ != nullptr;
+  }
+  if (!stays) lengthy_.stop();
+  ticker_.stop();
   while (callbacks_.load() != 0) std::this_thread::yield();
 }
 
@@ -70,8 +81,9 @@ void Scheduler::alone(const std::function<void()>& work) {
     held_ += change;
   };
   hold(1);
-  wait_until_idle();
   try {
+    wait_until([] { return true; });
+    if (const auto problem = lost()) throw *problem;
     work();
   } catch (...) {
     hold(-1);
@@ -82,47 +94,68 @@ void Scheduler::alone(const std::function<void()>& work) {
 
 // Looked at again and again instead of waited for: this happens seldom, and a condition variable
 // would have to take the lock in its own way.
-void Scheduler::wait_until_idle() {
-  const auto idle = [this] {
+void Scheduler::wait_until(const std::function<bool()>& condition) {
+  const auto reached = [&] {
     Lock lock(*this);
-    return running_ == 0 && !has_completions_.load();
+    const bool idle = running_ == 0 && !goes_on_ && !has_completions_.load();
+    return lost_ || (idle && condition());
   };
-  while (!idle()) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  while (!reached()) std::this_thread::sleep_for(std::chrono::milliseconds(1));
 }
 
-CommandId Scheduler::submit(const std::vector<Stage>& stages, std::shared_ptr<Client> client,
-                            Listener listener, std::shared_ptr<Profile> profile,
-                            const std::vector<Use>& uses) {
-  if (uses.empty()) need_lasting_buffers(stages);
-  Lock lock(*this);
+bool Scheduler::idle() {
+  const Lock lock(*this, std::try_to_lock);
+  return Lock::holder() == this && running_ == 0 && !has_completions_.load();
+}
+
+void Scheduler::require(const std::vector<Use>& uses) const {
   if (stopping_) throw Error(Reason::no_device, "the library is being unloaded");
+  require_device();
   for (const Use& use : uses) {
     if (!use.buffer->freed()) continue;
     Error error = freed_error(use.input < 0 ? "the output" : text("input ", use.input));
     if (use.stage >= 0) error.details.emplace_back("stage", use.stage);
     throw error;
   }
-  auto command = std::make_shared<Command>(*this, next_id_);
+}
+
+CommandId Scheduler::submit(const std::vector<Stage>& stages, std::shared_ptr<Client> client,
+                            Listener listener, std::shared_ptr<Profile> profile,
+                            const std::vector<Use>& uses) {
+  if (uses.empty()) need_lasting_buffers(stages);
+  const auto command = std::make_shared<Command>(*this);
+  command->shared = client != nullptr && client->shared();
   command->client = std::move(client);
   command->profile = std::move(profile);
-  settle(*command, stages);  // throws; nothing has changed by then
-  ++next_id_;
   if (listener) command->listeners.emplace_back(Token{0}, std::move(listener));
-  commands_.emplace(command->id, command);
-  enter_hazards(command);
-  prepare(command);
+  command->lengthy = stages.size() > kLengthy;
+  if (command->lengthy) {
+    constexpr int kAttempts = 3;
+    for (int attempt = 0; attempt < kAttempts; ++attempt) {
+      if (submit_apart(command, stages, uses)) return command->id;
+    }
+  }
+  submit_here(command, stages, uses);
   return command->id;
 }
 
 CommandId Scheduler::submit_failure(Error error, const Listener& listener) {
-  CommandId id = 0;
+  const auto command = std::make_shared<Command>(*this);
+  command->error = std::make_shared<const Error>(std::move(error));
+  command->state = Command::State::done;
   {
     Lock lock(*this);
-    id = next_id_++;
-    remember_failure(id, error);
+    commands_.emplace(next_id_, command);
+    command->id = next_id_++;
+    forget(*command);
   }
-  if (listener) listener(id, &error);
-  return id;
+  if (listener) listener(command->id, command->error.get());
+  return command->id;
+}
+
+bool Scheduler::pending() {
+  Lock lock(*this);
+  return !commands_.empty();
 }
 
 std::optional<CommandId> Scheduler::backlog() {
@@ -139,18 +172,36 @@ Scheduler::Outcome Scheduler::poll(CommandId id) {
     return {Status::failed,
             Error(Reason::unknown_command, text("no command has been given the id ", id))};
   }
-  if (commands_.count(id) != 0) return {Status::pending, std::nullopt};
+  const auto found = commands_.find(id);
+  if (found != commands_.end()) {
+    const ErrorPtr& error = found->second->error;
+    if (error == nullptr) return {Status::pending, std::nullopt};
+    return {Status::failed, *error};
+  }
   const auto failed = failed_.find(id);
-  if (failed != failed_.end()) return {Status::failed, failed->second};
+  if (failed != failed_.end()) return {Status::failed, *failed->second->error};
   return {Status::completed, std::nullopt};
 }
 
-Scheduler::Outcome Scheduler::watch(CommandId id, Token token, Listener listener) {
+Scheduler::Outcome Scheduler::watch(CommandId id, Token token, Listener listener, uint64_t client) {
   {
     Lock lock(*this);
     const auto found = commands_.find(id);
-    if (found != commands_.end()) {
+    if (found != commands_.end() && !found->second->error) {
+      if (client != found->second->client_key()) found->second->shared = true;
       found->second->listeners.emplace_back(token, std::move(listener));
+      return {Status::pending, std::nullopt};
+    }
+  }
+  return poll(id);
+}
+
+Scheduler::Outcome Scheduler::watch_end(CommandId id, Listener listener) {
+  {
+    Lock lock(*this);
+    const auto found = commands_.find(id);
+    if (found != commands_.end() && !lost_) {
+      found->second->end_listeners.emplace_back(Token{0}, std::move(listener));
       return {Status::pending, std::nullopt};
     }
   }
@@ -182,8 +233,14 @@ void Scheduler::free(Buffer& buffer) {
   buffer.detach();
 }
 
+bool Scheduler::sole_owner(const Buffer& buffer) {
+  Lock lock(*this);
+  return buffer.storage_ != nullptr && buffer.storage_.use_count() == 1;
+}
+
 void Scheduler::replace(Buffer& buffer, StoragePtr storage) {
   Lock lock(*this);
+  require_device();
   if (buffer.freed()) throw freed_error("the buffer");
   if (buffer.temporary()) throw temporary_error("the buffer");
   buffer.detach();
@@ -192,8 +249,15 @@ void Scheduler::replace(Buffer& buffer, StoragePtr storage) {
 
 std::pair<StoragePtr, std::optional<CommandId>> Scheduler::share(const Buffer& buffer) {
   Lock lock(*this);
+  require_device();
   if (buffer.freed()) throw freed_error("the buffer");
   if (buffer.temporary()) throw temporary_error("the buffer");
+  const auto unsafe = [](const CommandPtr& reader) {
+    return !reader->trusted && reader->state != Command::State::done;
+  };
+  require_content(*buffer.storage_);
+  const std::vector<CommandPtr>& readers = buffer.storage_->readers_;
+  if (std::any_of(readers.begin(), readers.end(), unsafe)) return {nullptr, std::nullopt};
   // Marked at once, so that a write submitted from now on leaves these bytes alone.
   buffer.storage_->add_export();
   std::optional<CommandId> writer;
@@ -204,109 +268,21 @@ std::pair<StoragePtr, std::optional<CommandId>> Scheduler::share(const Buffer& b
   return {buffer.storage_, writer};
 }
 
-// Gives every stage its memory. Changes of a buffer's storage are collected and applied at the
-// end, so that a failure in the middle leaves all buffers as they were.
-void Scheduler::settle(Command& command, const std::vector<Stage>& stages) {
-  std::map<Buffer*, StoragePtr> replaced;
-  for (size_t index = 0; index < stages.size(); ++index) {
-    const Stage& stage = stages[index];
-    BoundStage part;
-    part.launch = stage.launch;
-    const auto require = [&](const StoragePtr& storage, const std::string& what) {
-      if (storage != nullptr) return;
-      Error error = freed_error(what);
-      if (stages.size() > 1) error.details.emplace_back("stage", static_cast<int64_t>(index));
-      throw error;
-    };
-    for (size_t i = 0; i < stage.inputs.size(); ++i) {
-      const auto found = replaced.find(stage.inputs[i].get());
-      part.inputs.push_back(found == replaced.end() ? stage.inputs[i]->storage_ : found->second);
-      require(part.inputs.back(), text("input ", i));
-    }
-    if (stage.output != nullptr) {
-      part.outputs.push_back(settle_output(stage.output, stage, part, replaced));
-      require(part.outputs.back().storage, "the output");
-    }
-    for (const BufferPtr& buffer : stage.more_outputs) {
-      part.outputs.push_back(settle_output(buffer, stage, part, replaced));
-      require(part.outputs.back().storage, "an output");
-    }
-    command.calls = command.calls || has_call(part);
-    command.parts.push_back(std::move(part));
-  }
-  for (auto& [buffer, storage] : replaced) {
-    if (buffer->temporary()) continue;
-    buffer->detach();
-    buffer->storage_ = storage;
-  }
-}
-
-// The memory that a stage is to write: what the buffer has, or fresh memory where that may not be
-// written to. A temporary buffer gets its memory when it is first written.
-BoundOutput Scheduler::settle_output(const BufferPtr& buffer, const Stage& stage,
-                                     const BoundStage& part,
-                                     std::map<Buffer*, StoragePtr>& replaced) {
-  const auto found = replaced.find(buffer.get());
-  const StoragePtr current = found == replaced.end() ? buffer->storage_ : found->second;
-  if (current == nullptr && !buffer->temporary()) return {};
-  const size_t bytes = buffer->type().bytes();
-  if (current == nullptr) {
-    const StoragePtr fresh = memory_.allocate(bytes);
-    replaced[buffer.get()] = fresh;
-    return {fresh, nullptr};
-  }
-  const bool aliased =
-      std::find(part.inputs.begin(), part.inputs.end(), current) != part.inputs.end();
-  // A launch without steps writes nothing, so the output stays where it is.
-  const bool renew = bytes > 0 && !stage.launch->steps.empty() &&
-                     (current->exported() || (aliased && !stage.launch->in_place));
-  if (!renew) return {current, nullptr};
-  const StoragePtr fresh = memory_.allocate(bytes);
-  replaced[buffer.get()] = fresh;
-  return {fresh, current};
-}
-
-void Scheduler::enter_hazards(const CommandPtr& command) {
-  std::vector<CommandPtr>& dependencies = command->dependencies;
-  const auto depend_on = [&](const CommandPtr& other) {
-    if (other == nullptr || other == command || other->state == Command::State::done) return;
-    if (other->last_dependent == command->id) return;
-    other->last_dependent = command->id;
-    dependencies.push_back(other);
-    if (other->state != Command::State::running || !other->finished) {
-      other->dependents.push_back(command);
-      ++command->unmet;
-    }
-  };
-  const auto read = [&](Storage& storage) {
-    depend_on(storage.writer_);
-    if (storage.readers_.size() >= storage.prune_readers_at_) {
-      std::erase_if(storage.readers_,
-                    [](const CommandPtr& reader) { return reader->state == Command::State::done; });
-      storage.prune_readers_at_ = std::max(kFewReaders, 2 * storage.readers_.size());
-    }
-    if (storage.readers_.empty() || storage.readers_.back() != command) {
-      storage.readers_.push_back(command);
-    }
-  };
-  const auto write = [&](Storage& storage) {
-    depend_on(storage.writer_);
-    for (const CommandPtr& reader : storage.readers_) depend_on(reader);
-    storage.readers_.clear();
-    storage.writer_ = command;
-  };
-
-  PartOrder order;
-  std::vector<BoundStage>& parts = command->parts;
-  for (size_t i = 0; i < parts.size(); ++i) {
-    // Most commands are a single part, and the lock is held.
-    if (parts.size() > 1) order.place(parts[i], i);
-    for (const StoragePtr& storage : parts[i].inputs) read(*storage);
-    for (const BoundOutput& output : parts[i].outputs) {
-      if (output.previous != nullptr) read(*output.previous);
-    }
-    for (const BoundOutput& output : parts[i].outputs) write(*output.storage);
-  }
+BufferPtr Scheduler::snapshot(const Buffer& buffer, const std::string& what) {
+  Lock lock(*this);
+  require_device();
+  if (buffer.freed()) throw freed_error(what);
+  if (buffer.temporary()) throw temporary_error(what);
+  require_content(*buffer.storage_);
+  const StoragePtr storage = buffer.storage_;
+  auto* copy = new Buffer(buffer.type(), storage);
+  storage->pin();
+  // The memory counts once, for the buffer that it was taken from.
+  return {copy, [storage](Buffer* snapshot) {
+            snapshot->storage_.reset();
+            delete snapshot;
+            storage->unpin();
+          }};
 }
 
 }  // namespace dala

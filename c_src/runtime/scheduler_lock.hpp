@@ -11,7 +11,8 @@ namespace dala {
 
 // Holds the scheduler's lock. Letting go works off completions that arrived meanwhile, sends
 // what is ready to the device, and tells the listeners once the lock is released. There is no
-// other way to take the lock: a callback that finds it taken relies on the holder doing this.
+// other way to take the lock: a callback that finds it taken relies on the holder doing this. None
+// of it needs memory, except for what goes to the device; a command for which there is none fails.
 class Scheduler::Lock {
  public:
   explicit Lock(Scheduler& scheduler) : scheduler_(scheduler), lock_(scheduler.mutex_) {
@@ -22,32 +23,36 @@ class Scheduler::Lock {
     if (lock_) holder() = &scheduler_;
   }
   ~Lock() {
-    while (lock_) {
-      std::vector<Completion> completions;
+    for (int round = 1; lock_; ++round) {
+      if (!scheduler_.polled_.empty()) scheduler_.poll_events();
+      Chain<Command, &Command::next_completed> completions;
       {
         std::lock_guard lock(scheduler_.completion_mutex_);
-        completions.swap(scheduler_.completions_);
+        completions = scheduler_.completions_.take();
         scheduler_.has_completions_.store(false);
       }
-      for (const Completion& completion : completions) {
-        // The map owns it until `finish` takes it out.
-        const CommandPtr command = scheduler_.commands_.at(completion.command->id);
-        scheduler_.finish(command, completion.status);
+      while (Command* command = completions.pop()) {
+        scheduler_.finish(command->shared_from_this(), command->completion);
       }
       scheduler_.dispatch();
-      std::vector<Ended> ended = std::move(scheduler_.ended_);
-      scheduler_.ended_.clear();
+      // Commands may end as fast as this starts others.
+      if (round == kRounds) scheduler_.go_on_elsewhere();
+      Chain<Ended, &Ended::next> ended = scheduler_.ended_.take();
+      const bool tell_lost = std::exchange(scheduler_.tell_lost_, false);
       holder() = nullptr;
       lock_.unlock();
 
-      for (Ended& each : ended) {
-        each.parts.clear();
-        const Error* error = each.error ? &*each.error : nullptr;
-        for (auto& [token, listener] : each.listeners) listener(each.command->id, error);
+      // `lost_` does not change any more once it is set.
+      try {
+        if (tell_lost && scheduler_.on_lost_) scheduler_.on_lost_(*scheduler_.lost_);
+      } catch (...) {
+        // Without memory for the message, every later call still gets the error.
       }
+
+      while (Ended* each = ended.pop()) scheduler_.tell(*each);
       // A completion that came after the swap found the lock taken and went away; whoever sees
       // it after unlocking takes it on.
-      if (!scheduler_.has_completions_.load() || !lock_.try_lock()) return;
+      if (round == kRounds || !scheduler_.has_completions_.load() || !lock_.try_lock()) return;
       holder() = &scheduler_;
     }
   }
@@ -59,6 +64,8 @@ class Scheduler::Lock {
   }
 
  private:
+  static constexpr int kRounds = 4;
+
   Scheduler& scheduler_;
   std::unique_lock<std::mutex> lock_;
 };

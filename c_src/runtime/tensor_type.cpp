@@ -87,6 +87,10 @@ TensorType checked_type(DType dtype, Shape shape) {
   // The product leaves zero dimensions out: {2^62, 0} has no elements, but 2^62 rows are as
   // hostile to index arithmetic as any other absurd number.
   constexpr int64_t kMaxBytes = int64_t{1} << 62;
+  if (shape.size() > kMostDimensions) {
+    throw Error(Reason::shape_mismatch,
+                text("a shape has at most ", kMostDimensions, " dimensions, got ", shape.size()));
+  }
   int64_t bytes = static_cast<int64_t>(size_of(dtype));
   for (int64_t dimension : shape) {
     if (dimension < 0) {

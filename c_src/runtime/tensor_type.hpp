@@ -23,6 +23,8 @@ std::optional<DType> parse_dtype(std::string_view name);
 
 using Shape = std::vector<int64_t>;
 
+inline constexpr size_t kMostDimensions = 32;
+
 std::string to_string(const Shape& shape);  // "{2, 3}", as in Elixir
 
 struct TensorType {
@@ -36,7 +38,7 @@ struct TensorType {
 
 std::string to_string(const TensorType& type);  // "f32 {2, 3}"
 
-// A type from untrusted dimensions: negative ones and sizes beyond 2^62 bytes are
+// A type from untrusted dimensions: negative ones, too many, and sizes beyond 2^62 bytes are
 // shape_mismatch errors, so that no later product can overflow.
 TensorType checked_type(DType dtype, Shape shape);
 

@@ -3,21 +3,21 @@
 #if defined(__linux__)
 
 #include <sched.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cstdlib>
-#include <filesystem>
+
+#include "runtime/files.hpp"
 
 namespace dala {
 namespace {
 
 std::vector<int> current_threads() {
   std::vector<int> ids;
-  std::error_code error;
-  for (const auto& entry : std::filesystem::directory_iterator("/proc/self/task", error)) {
-    ids.push_back(std::atoi(entry.path().filename().c_str()));
-  }
+  for (const std::string& name : names_in("/proc/self/task"))
+    ids.push_back(std::atoi(name.c_str()));
   std::sort(ids.begin(), ids.end());
   return ids;
 }
@@ -51,6 +51,11 @@ void spread_over_cpus(const std::vector<int>& threads) {
   }
 }
 
+bool is_this_thread_among(const std::vector<int>& threads) {
+  const auto id = static_cast<int>(syscall(SYS_gettid));
+  return std::find(threads.begin(), threads.end(), id) != threads.end();
+}
+
 }  // namespace dala
 
 #else
@@ -63,6 +68,8 @@ std::vector<int> threads_started_by(const std::function<void()>& action) {
 }
 
 void spread_over_cpus(const std::vector<int>&) {}
+
+bool is_this_thread_among(const std::vector<int>&) { return false; }
 
 }  // namespace dala
 

@@ -16,4 +16,7 @@ std::vector<int> threads_started_by(const std::function<void()>& action);
 // these are too few for all threads.
 void spread_over_cpus(const std::vector<int>& threads);
 
+// Whether the calling thread is one of these.
+bool is_this_thread_among(const std::vector<int>& threads);
+
 }  // namespace dala

@@ -2,14 +2,24 @@
 
 #include <pthread.h>
 
+#include <algorithm>
+#include <exception>
 #include <utility>
 
 #include "runtime/signals.hpp"
 
 namespace dala {
 
-Worker::Worker(std::string name, int threads) : name_(std::move(name)) {
-  for (int i = 0; i < threads; ++i) threads_.emplace_back([this] { work(); });
+Worker::Worker(std::string name, size_t threads, size_t most)
+    : name_(std::move(name)), most_(std::max(threads, most)) {
+  threads_.reserve(most_);
+  try {
+    const std::lock_guard lock(mutex_);
+    for (size_t i = 0; i < threads; ++i) start_one();
+  } catch (...) {
+    stop();
+    throw;
+  }
 }
 
 void Worker::post(std::function<void()> job) {
@@ -17,6 +27,7 @@ void Worker::post(std::function<void()> job) {
     std::lock_guard lock(mutex_);
     if (abandoned_) return;
     if (!stopping_) {
+      if (at_work_ + jobs_.size() >= threads_.size() && threads_.size() < most_) start_another();
       jobs_.push_back(std::move(job));
       wake_.notify_one();
       return;
@@ -25,13 +36,36 @@ void Worker::post(std::function<void()> job) {
   job();
 }
 
-void Worker::abandon() noexcept {
+void Worker::start_one() {
+  threads_.emplace_back([this] { work(); });
+  ++working_;
+}
+
+// With the lock held. A system that has no thread, or no memory for one, is a problem only while
+// there is none here.
+void Worker::start_another() {
+  try {
+    start_one();
+  } catch (const std::exception&) {
+    if (threads_.empty()) throw;
+  }
+}
+
+bool Worker::abandon(std::chrono::milliseconds limit) noexcept {
   {
-    std::lock_guard lock(mutex_);
+    std::unique_lock lock(mutex_);
     abandoned_ = true;
+    stopping_ = true;
     jobs_.clear();
+    wake_.notify_all();
+    // A driver that ends the process does so on the thread that called it.
+    for (const std::thread& thread : threads_) {
+      if (thread.get_id() == std::this_thread::get_id()) return false;
+    }
+    if (!ended_.wait_for(lock, limit, [this] { return working_ == 0; })) return false;
   }
   stop();
+  return true;
 }
 
 void Worker::stop() noexcept {
@@ -53,14 +87,22 @@ void Worker::work() {
   std::unique_lock lock(mutex_);
   for (;;) {
     wake_.wait(lock, [this] { return stopping_ || !jobs_.empty(); });
-    if (jobs_.empty()) return;
+    if (jobs_.empty()) break;
     std::function<void()> job = std::move(jobs_.front());
     jobs_.pop_front();
+    ++at_work_;
     lock.unlock();
-    job();
+    try {
+      job();
+    } catch (...) {
+      // A job answers for its own failures; this one could not. The others go on.
+    }
     job = nullptr;  // what it captured is released before the lock is taken
     lock.lock();
+    --at_work_;
   }
+  --working_;
+  ended_.notify_all();
 }
 
 }  // namespace dala

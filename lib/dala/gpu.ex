@@ -1,6 +1,6 @@
 defmodule Dala.Gpu do
   @moduledoc """
-  Surfaces: pictures on the device that are drawn on, presented, shown in a window and saved.
+  Surfaces: images on the device that you can draw on, present, show in a window and save.
 
       iex> {:ok, surface} = Dala.Gpu.create_surface(64, 48)
       iex> Dala.Gpu.clear(surface, :black)
@@ -12,49 +12,50 @@ defmodule Dala.Gpu do
       iex> Dala.Gpu.destroy_surface(surface)
       :ok
 
-  A surface is a process, linked to the one that created it: it ends with its creator, and its
-  memory is given back then. Its pixels are a `:u8` buffer of shape `{height, width, 4}`: RGBA, rows
-  from the top, colours not premultiplied; at first all zeros, which is transparent black.
+  A surface is a process linked to its creator: when the creator exits, the surface exits and its
+  memory is freed. For a supervised surface with a name, see `Dala.Gpu.Surface`. Its pixels are a
+  `:u8` buffer of shape `{height, width, 4}`: RGBA, rows from the top, alpha not premultiplied,
+  initially transparent black.
 
   ## Order
 
   Drawing is queued: `clear/2`, `fill_rect/6`, `draw_line/6`, `set_pixels/2` and
   `Dala.Gpu.Compute.run_to_surface/5` take effect in the order in which they are called, whichever
-  process calls. Mistakes are reported at once and change nothing. `present/1` returns when
-  everything before it is drawn.
+  process calls. An invalid call is reported immediately and changes nothing. `present/1` returns
+  when everything before it has been drawn.
 
   ## Colours
 
-  See `Dala.Media.Color`: `{255, 128, 0}`, `{255, 128, 0, 128}` or `:red`. `fill_rect/6` and
-  `draw_line/6` put a colour over what is there by its alpha; `clear/2` replaces. What lies outside
-  of the surface is clipped. Coordinates are integers from -1 000 000 000 to 1 000 000 000.
+  See `Dala.Gpu.Color`: `{255, 128, 0}`, `{255, 128, 0, 128}` or `:red`. `fill_rect/6` and
+  `draw_line/6` blend a colour over the existing pixels by its alpha; `clear/2` overwrites them.
+  Drawing is clipped to the surface. Coordinates are integers from -1 000 000 000 to 1 000 000 000.
 
   ## Errors
 
   Functions that return `:ok` can return `{:error, error}`, the others raise it; `error` is a
-  `Dala.Gpu.Compute.Error`. That of a surface that is gone has the reason `:freed`.
+  `Dala.Gpu.Compute.Error`. For a surface that is not running, its reason is `:freed`.
 
-  From Erlang, the module is `'Elixir.Dala.Gpu'`.
+  From Erlang, the module is `dala_gpu`.
   """
 
-  alias Dala.Gpu.Compute.{Argument, Buffer, Error, Runtime}
-  alias Dala.Gpu.Surface
-  alias Dala.Media.{Color, Image}
+  alias Dala.Gpu.Compute.{Argument, Buffer, Error}
+  alias Dala.Gpu.{Color, Picture, PictureFile, Surface}
 
-  @type surface :: pid()
+  @typedoc "The pid of a surface, or the name of a supervised one."
+  @type surface :: GenServer.server()
 
   @doc """
-  Creates a surface of that many pixels, linked to the calling process.
+  Creates a surface of `width` by `height` pixels, linked to the calling process.
 
   ## Options
 
-    * `:display` - `:window` shows presented frames in a window, which needs OTP's `:wx`
-      (erlang-wx on Debian and Ubuntu); by default there is none
-    * `:title` - of the window, "Dala" by default
+    * `:display` - `:window` shows presented frames in a window, which requires OTP's `:wx`
+      (erlang-wx on Debian and Ubuntu); no window by default
+    * `:title` - the title of the window, "Dala" by default
 
-  The window can be resized, which stretches the picture, and closed; the surface goes on. The
-  creator and all subscribers are sent `{:dala_gpu_window, surface, {:resized, width, height}}` and
-  `{:dala_gpu_window, surface, :closed}`.
+  The user can resize the window, which stretches the image, or close it; the surface keeps running.
+  The creator and all subscribers are sent `{:dala_gpu_window, surface, {:resized, width, height}}`
+  and `{:dala_gpu_window, surface, :closed}`.
 
   ## Example
 
@@ -63,23 +64,12 @@ defmodule Dala.Gpu do
       {640, 480}
   """
   @spec create_surface(pos_integer(), pos_integer(), keyword()) ::
-          {:ok, surface()} | {:error, Error.t()}
-  def create_surface(width, height, opts \\ []) do
-    opts = Argument.options!(opts, display: nil, title: "Dala")
-
-    unless opts[:display] in [nil, :window] do
-      raise ArgumentError, "expected display: to be :window, got: #{inspect(opts[:display])}"
-    end
-
-    unless is_binary(opts[:title]) do
-      raise ArgumentError, "expected title: to be a string, got: #{inspect(opts[:title])}"
-    end
-
-    with :ok <- Runtime.ensure(), do: Surface.start_link(width, height, opts)
-  end
+          {:ok, pid()} | {:error, Error.t()}
+  def create_surface(width, height, opts \\ []),
+    do: Surface.create(self(), width, height, opts)
 
   @doc """
-  Ends a surface and gives its memory back; a second time is fine.
+  Stops a surface and frees its memory. Stopping it twice is allowed.
 
   ## Example
 
@@ -91,7 +81,7 @@ defmodule Dala.Gpu do
   defdelegate destroy_surface(surface), to: Surface, as: :stop
 
   @doc """
-  Gives a surface another size; its pixels are transparent black then.
+  Resizes a surface; its pixels become transparent black.
 
   ## Example
 
@@ -108,8 +98,9 @@ defmodule Dala.Gpu do
   @doc """
   Replaces all pixels.
 
-  They come as a binary of `width * height * 4` bytes, as a `Dala.Media.Image` of the surface's
-  size, or as a `:u8` buffer with as many bytes, which is copied on the device.
+  Takes a binary of `width * height * 4` bytes, a `Dala.Media.Image` (or another `Dala.Gpu.Picture`)
+  of the surface's size, or a `:u8` buffer with the same number of bytes, which is copied on the
+  device.
 
   ## Example
 
@@ -117,17 +108,24 @@ defmodule Dala.Gpu do
       iex> Dala.Gpu.set_pixels(surface, <<1, 2, 3, 255, 4, 5, 6, 255>>)
       :ok
   """
-  @spec set_pixels(surface(), binary() | Image.t() | Buffer.t()) :: :ok | {:error, Error.t()}
+  @spec set_pixels(surface(), binary() | Picture.t() | Buffer.t()) :: :ok | {:error, Error.t()}
   def set_pixels(surface, pixels), do: Surface.call(surface, {:set_pixels, pixels!(pixels)})
 
-  # What is malformed must not reach the surface, which others use as well.
+  # Malformed pixels are rejected in the caller: they must not crash a surface that others use.
   defp pixels!(pixels) when is_binary(pixels), do: pixels
-  defp pixels!(%Image{data: data} = image) when is_binary(data), do: image
   defp pixels!(%Buffer{ref: ref} = buffer) when is_reference(ref), do: buffer
-  defp pixels!(other), do: Argument.refuse!("pixels as a binary, an image or a buffer", other)
+
+  defp pixels!(picture) do
+    with implementation when implementation != nil <- Picture.impl_for(picture),
+         {_width, _height, rgba} = pixels when is_binary(rgba) <- implementation.rgba(picture) do
+      pixels
+    else
+      _other -> Argument.refuse!("pixels as a binary, an image or a buffer", picture)
+    end
+  end
 
   @doc """
-  Reads all pixels, after everything that was drawn before, as RGBA.
+  Reads all pixels as RGBA, after all earlier drawing.
 
   ## Example
 
@@ -144,9 +142,9 @@ defmodule Dala.Gpu do
   end
 
   @doc """
-  Reads all pixels, calls a function with them, and replaces them by what it returns.
+  Reads all pixels, calls a function with them, and replaces them by its result.
 
-  The function runs in the calling process. What others draw meanwhile is lost.
+  The function runs in the calling process. Drawing by other processes in the meantime is lost.
 
   ## Example
 
@@ -174,8 +172,8 @@ defmodule Dala.Gpu do
   end
 
   @doc """
-  Presents the frame: waits until everything is drawn, shows it in the window if there is one, and
-  tells the subscribers.
+  Presents the frame: waits until everything has been drawn, shows it in the window if there is one,
+  and notifies the subscribers.
 
   ## Example
 
@@ -193,8 +191,8 @@ defmodule Dala.Gpu do
   def present(surface), do: Surface.call(surface, :present)
 
   @doc """
-  Sends `{:dala_gpu_frame, surface, number}` to a process at every `present/1` from now on, the
-  calling process by default; numbers begin at 1.
+  Subscribes a process, by default the calling one: at every `present/1` it is sent
+  `{:dala_gpu_frame, surface, number}`, with numbers starting at 1.
 
   ## Example
 
@@ -206,7 +204,7 @@ defmodule Dala.Gpu do
   def subscribe(surface, pid \\ self()), do: Surface.call(surface, {:subscribe, process!(pid)})
 
   @doc """
-  Ends what `subscribe/2` began.
+  Cancels a subscription made by `subscribe/2`.
 
   ## Example
 
@@ -240,7 +238,7 @@ defmodule Dala.Gpu do
   @doc """
   Fills a rectangle of `width` by `height` pixels whose top left pixel is (`x`, `y`).
 
-  A colour that is not opaque goes over what is there.
+  A colour that is not opaque is blended over the existing pixels.
 
   ## Example
 
@@ -282,7 +280,7 @@ defmodule Dala.Gpu do
   end
 
   @doc """
-  Gives the number of columns.
+  Returns the width in pixels.
 
   ## Example
 
@@ -294,7 +292,7 @@ defmodule Dala.Gpu do
   def width(surface), do: surface |> Surface.call(:size) |> Error.value!() |> elem(0)
 
   @doc """
-  Gives the number of rows.
+  Returns the height in pixels.
 
   ## Example
 
@@ -306,8 +304,8 @@ defmodule Dala.Gpu do
   def height(surface), do: surface |> Surface.call(:size) |> Error.value!() |> elem(1)
 
   @doc """
-  Saves the pixels, after everything that was drawn before, as a PNG or JPEG file; see
-  `Dala.Media.Image.write/3`.
+  Saves the pixels, after all earlier drawing, as a PNG file, or as a JPEG file if the name ends in
+  `.jpg` or `.jpeg`.
 
   ## Example
 
@@ -321,7 +319,7 @@ defmodule Dala.Gpu do
   @spec snapshot(surface(), Path.t()) :: :ok | {:error, Error.t()}
   def snapshot(surface, path) do
     with {:ok, {width, height, pixels}} <- read(surface) do
-      Image.write(%Image{width: width, height: height, data: pixels}, path)
+      PictureFile.write(pixels, width, height, path, [])
     end
   end
 

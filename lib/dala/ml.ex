@@ -1,18 +1,20 @@
 defmodule Dala.ML do
   @moduledoc """
-  Pictures in, plain results out: what comes before and after a model of `Dala.ML.Gpu`.
+  Vision tasks: preprocessing of images for the models of `Dala.ML.Gpu`, and decoding of their
+  outputs.
 
       {:ok, model} = Dala.ML.Gpu.load_model("classifier.onnx")
       {:ok, image} = Dala.Media.Image.read("photo.jpg")
       {:ok, classes} = Dala.ML.classify(model, image, labels: labels)
 
-  The steps are there one by one as well: `preprocess/2` makes the input of a model, and
+  The steps are also available one by one: `preprocess/2` creates the input of a model, and
   `Dala.ML.Classification`, `Dala.ML.Detection`, `Dala.ML.Faces`, `Dala.ML.Pose` and
-  `Dala.ML.Segmentation` read its output. Those that answer with places need to know what was done to the picture, which `geometry/2` tells.
+  `Dala.ML.Segmentation` decode its output. Decoders that return coordinates take the geometry of
+  the preprocessing, which `geometry/2` returns.
 
-  ## Pictures
+  ## Images
 
-  A picture is one of
+  An image is one of
 
     * a `Dala.Media.Image`, or `{rgba, width, height}`
     * a buffer or Nx tensor of shape `{h, w, c}` or `{h, w}`, `:u8` or `:f32` (0 to 1), with 1, 3 or
@@ -20,20 +22,21 @@ defmodule Dala.ML do
     * a binary or flat buffer, with the option `from: {width, height}`; the number of channels
       follows from its size
 
-  Grey serves as three colours, and alpha is dropped.
+  Grey images are expanded to three channels, and alpha is dropped.
 
-  ## Several pictures, several outputs
+  ## Batches and outputs
 
-  A task given a list of pictures gives a list of results. A model whose input has a free number of
-  pictures, or that many, runs once for all of them, any other once for each.
+  A task given a list of images returns a list of results. If the batch dimension of the model's
+  input is free or has that size, the model runs once for all images, otherwise once for each.
 
-  Of a model with several outputs, a task reads the ones that have the shapes it knows. Where that
-  does not settle it, the error lists them, and `output:` names one.
+  If a model has several outputs, a task selects those with the shapes it expects. If that is
+  ambiguous, the error lists them; pass `output:` to name one.
 
-  ## Models with a name
+  ## Named models
 
-  A model that was loaded by its name needs no options: its size, normalisation, labels and
-  thresholds are known, see `Dala.ML.Models.Contract`. Options overrule them.
+  A model loaded by name needs no options: its size, normalization, labels and thresholds are known,
+  see `Dala.ML.Models.Contract`. Options override them. A named model is for one task; any other
+  task is the error `:unsupported`.
 
       {:ok, model} = Dala.ML.Gpu.load_model(:blazeface)
       {:ok, faces} = Dala.ML.faces(model, image)
@@ -65,25 +68,25 @@ defmodule Dala.ML do
   @presets [:imagenet, :unit, :signed_unit, :raw, true, false]
 
   @doc """
-  Makes the input of a model from a picture: an f32 buffer of shape `{1, 3, height, width}`.
+  Creates the input of a model from an image: an f32 buffer of shape `{1, 3, height, width}`.
 
-  A list of n pictures, which may differ in size, makes one input of shape `{n, 3, height, width}`.
-  Resizing, normalising and laying out are one pass on the device. Along an axis that shrinks,
-  each pixel is the mean of what it covers; one that grows is bilinear.
+  A list of n images, which may differ in size, is one input of shape `{n, 3, height, width}`.
+  Resizing, normalization and layout conversion are one pass on the device. Downscaling averages
+  over the area of each pixel; upscaling is bilinear.
 
   ## Options
 
     * `:size` - `{width, height}` of the input, `{224, 224}` by default
-    * `:fit` - `:stretch` (the default), `:letterbox`: all of the picture in proportion, with a
-      border, or `:crop`: the middle of the picture in proportion
-    * `:normalize` - of pixels from 0 to 255:
-      * `:imagenet` or `true` (the default) - as `{mean, std}`, those of ImageNet
+    * `:fit` - `:stretch` (the default), `:letterbox` (the whole image in proportion, with a
+      border), or `:crop` (the centre of the image in proportion)
+    * `:normalize` - how pixels from 0 to 255 are normalized:
+      * `:imagenet` or `true` (the default) - `{mean, std}` of ImageNet
       * `{mean, std}` - (pixel / 255 - mean) / std; each is a number, or a tuple of three
       * `:unit` - 0 to 1
       * `:signed_unit` - -1 to 1
       * `:raw` or `false` - 0 to 255
     * `:layout` - `:nchw` (the default), or `:nhwc` for `{1, height, width, 3}`
-    * `:border` - of `:letterbox`, the level of grey from 0 to 255, 114 by default
+    * `:border` - the grey level of the letterbox border, from 0 to 255, 114 by default
     * `:as` - `:buffer` (the default) or `:nx`
     * `:from` - `{width, height}` of a binary or flat buffer
 
@@ -122,8 +125,8 @@ defmodule Dala.ML do
   end
 
   @doc """
-  Tells which part of a picture `preprocess/2` puts where, given the same options; of a list of
-  pictures, a list.
+  Returns the mapping between an image and the input that `preprocess/2` creates from it with the
+  same options; for a list of images, a list.
 
   ## Example
 
@@ -144,12 +147,12 @@ defmodule Dala.ML do
   end
 
   @doc """
-  Tells what a picture shows: `{:ok, classes}`, the likeliest first.
+  Classifies an image: `{:ok, classes}`, most likely first.
 
   ## Options
 
-  Those of `preprocess/2` but `:as`, and those of `Dala.ML.Classification.top_k/2`. `:size` and
-  `:layout` are by default what the model's input says where that is fixed.
+  Those of `preprocess/2` except `:as`, and those of `Dala.ML.Classification.top_k/2`. `:size` and
+  `:layout` default to those of the model's input if it fixes them.
 
   ## Example
 
@@ -160,17 +163,33 @@ defmodule Dala.ML do
           {:ok, [Classification.class()] | [[Classification.class()]]} | {:error, Error.t()}
   def classify(model, picture, opts \\ []) do
     task(:classify, model, picture, opts, [], fn outputs, _geometry, own, _input ->
+      unless own[:output], do: refuse_faces!(outputs)
       Classification.top_k(outputs, own)
     end)
   end
 
+  # A model that was loaded from a file does not say what it is for, but its outputs may.
+  defp refuse_faces!(outputs) do
+    named = Output.named!(outputs)
+
+    if Faces.outputs?(named) do
+      raise %Error{
+        reason: :unsupported,
+        message:
+          "the outputs of this model, #{Output.list(named)}, are those of a face detector: " <>
+            "Dala.ML.faces/3 takes it, Dala.ML.classify/3 does not",
+        details: %{task: :faces}
+      }
+    end
+  end
+
   @doc """
-  Finds things in a picture: `{:ok, detections}`, the surest first, in the picture's own pixels.
+  Detects objects in an image: `{:ok, detections}`, highest score first, in pixels of the image.
 
   ## Options
 
-  Those of `preprocess/2` but `:as`, with `fit: :letterbox` and `normalize: :unit` by default, and
-  those of `Dala.ML.Detection.decode/3`.
+  Those of `preprocess/2` except `:as`, with `fit: :letterbox` and `normalize: :unit` by default,
+  and those of `Dala.ML.Detection.decode/3`.
 
   ## Example
 
@@ -188,11 +207,11 @@ defmodule Dala.ML do
   end
 
   @doc """
-  Finds faces in a picture: `{:ok, faces}`, the surest first, in the picture's own pixels.
+  Detects faces in an image: `{:ok, faces}`, highest score first, in pixels of the image.
 
   ## Options
 
-  Those of `preprocess/2` but `:as`, with `fit: :letterbox`, `border: 0` and
+  Those of `preprocess/2` except `:as`, with `fit: :letterbox`, `border: 0` and
   `normalize: :signed_unit` by default, and those of `Dala.ML.Faces.decode/3`.
 
   ## Example
@@ -209,12 +228,12 @@ defmodule Dala.ML do
   end
 
   @doc """
-  Finds 17 keypoints of a person in a picture: `{:ok, pose}`, in the picture's own pixels; with
-  `mode: :multi`, `{:ok, poses}` of several people, the surest first.
+  Estimates the pose of a person in an image as 17 keypoints: `{:ok, pose}`, in pixels of the image;
+  with `mode: :multi`, `{:ok, poses}` of several people, highest score first.
 
   ## Options
 
-  Those of `preprocess/2` but `:as`, with `fit: :letterbox`, `border: 0` and
+  Those of `preprocess/2` except `:as`, with `fit: :letterbox`, `border: 0` and
   `normalize: :signed_unit` by default, and those of `Dala.ML.Pose.decode/3`.
 
   ## Example
@@ -231,12 +250,12 @@ defmodule Dala.ML do
   end
 
   @doc """
-  Says of every pixel of a picture which class it is: `{:ok, segmentation}`.
+  Segments an image into one class per pixel: `{:ok, segmentation}`.
 
   ## Options
 
-  Those of `preprocess/2` but `:as`, and those of `Dala.ML.Segmentation.decode/3`; `:layout` is that
-  of input and output.
+  Those of `preprocess/2` except `:as`, and those of `Dala.ML.Segmentation.decode/3`; `:layout`
+  applies to input and output.
 
   ## Example
 
@@ -253,10 +272,10 @@ defmodule Dala.ML do
 
   defp task(_task, _model, [], _opts, _defaults, _decode), do: {:ok, []}
 
-  # Errors of the device come back; arguments that are wrong raise, as everywhere.
+  # Errors are returned; malformed arguments raise ArgumentError, as everywhere.
   defp task(task, model, pictures, opts, defaults, decode) when is_list(pictures) do
     {input, own} = opts |> Argument.keyword!() |> Keyword.split(@input_keys -- [:as])
-    {known, meaning} = model |> Gpu.Model.check!() |> contract(task)
+    {known, meaning} = model |> Gpu.Model.check!() |> contract!(task)
 
     input =
       defaults
@@ -279,14 +298,23 @@ defmodule Dala.ML do
          do: {:ok, result}
   end
 
-  # What is known of a model that was loaded by its name: about its input, and about its output.
-  defp contract(%Gpu.Model{contract: %{task: task} = contract}, task),
+  # The contract of a named model: options for its input, and for its output.
+  defp contract!(%Gpu.Model{contract: nil}, _task), do: {[], []}
+
+  defp contract!(%Gpu.Model{contract: %{task: task} = contract}, task),
     do: {contract.input, contract.output}
 
-  defp contract(%Gpu.Model{contract: %{input: input}}, _other_task), do: {input, []}
-  defp contract(%Gpu.Model{}, _task), do: {[], []}
+  defp contract!(%Gpu.Model{contract: %{task: other}, name: name}, task) do
+    raise %Error{
+      reason: :unsupported,
+      message:
+        "#{name} is a model for another task: use it with Dala.ML.#{other}/3, not with " <>
+          "Dala.ML.#{task}/3",
+      details: %{model: name, task: other}
+    }
+  end
 
-  # What the type of a model's input says about size, layout and range.
+  # The size, layout and range that the type of a model's input implies.
   defp expected(%Gpu.Model{inputs: [%{shape: shape, dtype: dtype} | _]}) do
     range = if dtype in [:f32, :f64], do: [], else: [normalize: :raw]
 

@@ -67,6 +67,8 @@ TEST_CASE("an element must fit the output's type") {
         "9223372036854775807 for s64, got 1e+19");
   CHECK(refusal("fill", {}, kFloats, {{"value", std::string("blue")}}) ==
         "invalid_param: value of fill must be a number, got blue");
+  CHECK(refusal("fill", {}, kFloats, {{"value", std::string("3")}}) ==
+        "invalid_param: value of fill must be a number, got \"3\"");
   CHECK(refusal("fill", {}, kFloats, {{"value", true}}) ==
         "invalid_param: value of fill must be a number, got true");
   CHECK(refusal("fill", {}, kBytes, {{"value", 3.0}}) == "no error");

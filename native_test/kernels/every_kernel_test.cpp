@@ -30,6 +30,7 @@ void run_case(const std::string& kernel, const Subject& subject, const Case& exa
   std::mt19937_64 random(seed);
   std::vector<Tensor> inputs;
   for (const TensorType& type : example.inputs) inputs.push_back(random_tensor(type, random));
+  if (subject.prepare) subject.prepare(example, inputs);
   const Tensor expected = subject.expected(example, inputs);
   const long double tolerance =
       example.output.dtype == DType::f64 ? subject.f64_tolerance : subject.f32_tolerance;

@@ -80,12 +80,14 @@ TEST_CASE("an unknown name suggests the nearest ones") {
   CHECK(failure([&] { registry.find("rellu"); }) ==
         "unknown_kernel: no kernel is named rellu; did you mean relu?");
   CHECK(failure([&] { registry.find("add"); }) ==
-        "unknown_kernel: no kernel is named add; did you mean elementwise_add?");
+        "unknown_kernel: no kernel is named add; did you mean elementwise_add or scatter_add?");
   CHECK(failure([&] { registry.find("reduce_man"); }) ==
         "unknown_kernel: no kernel is named reduce_man; did you mean reduce_max, reduce_mean or "
         "reduce_min?");
   CHECK(failure([&] { registry.find("warp_drive_9"); }) ==
         "unknown_kernel: no kernel is named warp_drive_9; kernels/0 lists those there are");
+  CHECK(failure([&] { registry.find("foo"); }) ==
+        "unknown_kernel: no kernel is named foo; kernels/0 lists those there are");
 }
 
 TEST_CASE("custom kernels come and go, built-in ones stay") {

@@ -23,7 +23,7 @@ TEST_CASE("warming up runs each kernel of a type once, and says so") {
   if (test::quick()) return;
   std::vector<std::string> told;
   size_t total = 0;
-  warm_up(test::engine(), {DType::u8}, [&](const WarmUpStep& step) {
+  warm_up(test::engine(), {DType::u8}, std::nullopt, [&](const WarmUpStep& step) {
     CHECK(step.done == told.size());
     CHECK(step.dtype == DType::u8);
     told.push_back(step.kernel);

@@ -1,18 +1,23 @@
-// Makes PNG and BMP files of every kind, uncompressed, without the libraries that read them.
+// Writes uncompressed PNG and BMP files of every type, without the libraries that read them.
 #pragma once
 
 #include <array>
 #include <cstdint>
+#include <cstdlib>
+#include <functional>
 #include <string>
 #include <vector>
 
+#include "media/jpeg_api.hpp"
 #include "media/picture.hpp"
+#include "support/seeds.hpp"
 
 namespace dala::test {
 
 using Bytes = std::vector<uint8_t>;
 
 inline media::File file_of(const Bytes& bytes) {
+  keep_seed("picture", {reinterpret_cast<const char*>(bytes.data()), bytes.size()});
   return {reinterpret_cast<const std::byte*>(bytes.data()), bytes.size()};
 }
 
@@ -21,7 +26,7 @@ inline Bytes pixels_of(const media::Picture& picture) {
   return {first, first + picture.bytes()};
 }
 
-// Numbers, most significant byte first (PNG) or last (BMP).
+// Integers in big-endian (PNG) or little-endian (BMP) order.
 inline void put_big(Bytes& to, uint64_t number, int size) {
   for (int i = size; i-- > 0;) to.push_back(static_cast<uint8_t>(number >> (8 * i)));
 }
@@ -148,8 +153,8 @@ struct BmpSpec {
   bool top_down = false;
   uint32_t compression = 0;
   std::vector<uint32_t> masks = {};
-  std::vector<uint32_t> palette = {};         // 0xRRGGBB
-  uint32_t (*pixel)(int x, int y) = nullptr;  // the stored number
+  std::vector<uint32_t> palette = {};                             // 0xRRGGBB
+  uint32_t (*pixel)(int x, int y) = [](int, int) { return 0U; };  // the stored value
 };
 
 inline Bytes make_bmp(const BmpSpec& spec) {
@@ -193,6 +198,65 @@ inline Bytes make_bmp(const BmpSpec& spec) {
   for (uint32_t color : spec.palette) put_little(bmp, color, 4);
   bmp.insert(bmp.end(), rows.begin(), rows.end());
   return bmp;
+}
+
+// A JPEG file in any colour space and encoding.
+struct JpegSpec {
+  int width = 40;
+  int height = 24;
+  J_COLOR_SPACE space = JCS_RGB;       // of the samples
+  J_COLOR_SPACE stored = JCS_UNKNOWN;  // of the file; unknown: the default
+  bool progressive = false;
+  bool adobe = true;
+  int quality = 100;
+  std::function<int(int x, int y, int channel)> sample;
+};
+
+extern "C" inline void ignore_output(j_common_ptr) {}
+
+inline Bytes make_jpeg(const JpegSpec& spec) {
+  const media::JpegApi& api = media::jpeg();
+  jpeg_error_mgr errors;
+  jpeg_compress_struct info{};
+  info.err = api.jpeg_std_error(&errors);
+  errors.output_message = ignore_output;
+  api.jpeg_CreateCompress(&info, JPEG_LIB_VERSION, sizeof(info));
+  Bytes file(1 << 20);
+  jpeg_destination_mgr destination{};
+  destination.next_output_byte = file.data();
+  destination.free_in_buffer = file.size();
+  destination.init_destination = [](j_compress_ptr) {};
+  destination.term_destination = [](j_compress_ptr) {};
+  destination.empty_output_buffer = [](j_compress_ptr) -> boolean { std::abort(); };
+  info.dest = &destination;
+  info.image_width = static_cast<JDIMENSION>(spec.width);
+  info.image_height = static_cast<JDIMENSION>(spec.height);
+  info.in_color_space = spec.space;
+  info.input_components = spec.space == JCS_GRAYSCALE ? 1 : spec.space == JCS_CMYK ? 4 : 3;
+  api.jpeg_set_defaults(&info);
+  if (spec.stored != JCS_UNKNOWN) api.jpeg_set_colorspace(&info, spec.stored);
+  api.jpeg_set_quality(&info, spec.quality, TRUE);
+  // No chroma subsampling, so that colours do not bleed over edges.
+  for (int c = 0; c < info.num_components; ++c) {
+    info.comp_info[c].h_samp_factor = info.comp_info[c].v_samp_factor = 1;
+  }
+  if (spec.progressive) api.jpeg_simple_progression(&info);
+  if (!spec.adobe) info.write_Adobe_marker = FALSE;
+  api.jpeg_start_compress(&info, TRUE);
+  for (int y = 0; y < spec.height; ++y) {
+    Bytes row;
+    for (int x = 0; x < spec.width; ++x) {
+      for (int c = 0; c < info.input_components; ++c) {
+        row.push_back(static_cast<uint8_t>(spec.sample(x, y, c)));
+      }
+    }
+    JSAMPROW pointer = row.data();
+    api.jpeg_write_scanlines(&info, &pointer, 1);
+  }
+  api.jpeg_finish_compress(&info);
+  api.jpeg_destroy_compress(&info);
+  file.resize(file.size() - destination.free_in_buffer);
+  return file;
 }
 
 }  // namespace dala::test

@@ -1,4 +1,5 @@
-// Picture files of every kind against what was put into them, and files that are broken.
+// Decoding of picture files of every type against the pixels they were made of, and of damaged
+// files.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -7,7 +8,6 @@
 #include <random>
 
 #include "media/files.hpp"
-#include "media/jpeg_api.hpp"
 #include "support/engine_fixture.hpp"
 
 namespace dala::test {
@@ -26,7 +26,7 @@ Bytes rgba(int width, int height, const std::function<std::array<int, 4>(int, in
   return result;
 }
 
-// Numbers of no pattern that the same place always has.
+// Pseudo-random values that depend only on the position.
 uint32_t noise(int x, int y, int c) {
   return static_cast<uint32_t>(x * 7919 + y * 104729 + c * 1299709) * 2654435761U >> 16 & 0xffff;
 }
@@ -46,65 +46,6 @@ void check(const Bytes& file, int width, int height,
 }
 
 int as_int(uint32_t number) { return static_cast<int>(number); }
-
-// A JPEG of flat colours, in whatever colour space and however written.
-struct JpegSpec {
-  int width = 40;
-  int height = 24;
-  J_COLOR_SPACE space = JCS_RGB;       // of the samples
-  J_COLOR_SPACE stored = JCS_UNKNOWN;  // of the file; unknown: the usual one
-  bool progressive = false;
-  bool adobe = true;
-  int quality = 100;
-  std::function<int(int x, int y, int channel)> sample;
-};
-
-extern "C" void ignore_output(j_common_ptr) {}
-
-Bytes make_jpeg(const JpegSpec& spec) {
-  const media::JpegApi& api = media::jpeg();
-  jpeg_error_mgr errors;
-  jpeg_compress_struct info{};
-  info.err = api.jpeg_std_error(&errors);
-  errors.output_message = ignore_output;
-  api.jpeg_CreateCompress(&info, JPEG_LIB_VERSION, sizeof(info));
-  Bytes file(1 << 20);
-  jpeg_destination_mgr destination{};
-  destination.next_output_byte = file.data();
-  destination.free_in_buffer = file.size();
-  destination.init_destination = [](j_compress_ptr) {};
-  destination.term_destination = [](j_compress_ptr) {};
-  destination.empty_output_buffer = [](j_compress_ptr) -> boolean { std::abort(); };
-  info.dest = &destination;
-  info.image_width = static_cast<JDIMENSION>(spec.width);
-  info.image_height = static_cast<JDIMENSION>(spec.height);
-  info.in_color_space = spec.space;
-  info.input_components = spec.space == JCS_GRAYSCALE ? 1 : spec.space == JCS_CMYK ? 4 : 3;
-  api.jpeg_set_defaults(&info);
-  if (spec.stored != JCS_UNKNOWN) api.jpeg_set_colorspace(&info, spec.stored);
-  api.jpeg_set_quality(&info, spec.quality, TRUE);
-  // Full resolution for all channels, so that colours do not bleed over edges.
-  for (int c = 0; c < info.num_components; ++c) {
-    info.comp_info[c].h_samp_factor = info.comp_info[c].v_samp_factor = 1;
-  }
-  if (spec.progressive) api.jpeg_simple_progression(&info);
-  if (!spec.adobe) info.write_Adobe_marker = FALSE;
-  api.jpeg_start_compress(&info, TRUE);
-  for (int y = 0; y < spec.height; ++y) {
-    Bytes row;
-    for (int x = 0; x < spec.width; ++x) {
-      for (int c = 0; c < info.input_components; ++c) {
-        row.push_back(static_cast<uint8_t>(spec.sample(x, y, c)));
-      }
-    }
-    JSAMPROW pointer = row.data();
-    api.jpeg_write_scanlines(&info, &pointer, 1);
-  }
-  api.jpeg_finish_compress(&info);
-  api.jpeg_destroy_compress(&info);
-  file.resize(file.size() - destination.free_in_buffer);
-  return file;
-}
 
 // Four flat quarters, so that JPEG's blocks of 8 by 8 or 16 by 16 hold one colour each.
 int quarter(int x, int y) { return (x >= 32 ? 1 : 0) + (y >= 16 ? 2 : 0); }
@@ -141,7 +82,7 @@ Bytes with_exif(const Bytes& jpeg, int orientation, bool little_endian) {
   Bytes segment{'E', 'x', 'i', 'f', 0, 0};
   segment.insert(segment.end(), 2, static_cast<uint8_t>(little_endian ? 'I' : 'M'));
   put(segment, 42, 2);
-  put(segment, 10, 4);  // where the directory is: behind two bytes of nothing
+  put(segment, 10, 4);  // the offset of the directory, after two bytes of padding
   put(segment, 0, 2);
   put(segment, 2, 2);
   for (const auto& [tag, number] :
@@ -159,7 +100,7 @@ Bytes with_exif(const Bytes& jpeg, int orientation, bool little_endian) {
   return result;
 }
 
-// Decodes what may be broken: a picture or an error, and nothing else.
+// Decodes a file that may be damaged, which must give a picture or an Error.
 bool survives(const Bytes& file) {
   try {
     const Picture picture = decode(file_of(file));
@@ -191,7 +132,7 @@ std::vector<Bytes> samples() {
 
 }  // namespace
 
-TEST_CASE("PNG files of every colour type, depth and order") {
+TEST_CASE("PNG files of every colour type, depth and interlacing") {
   for (bool interlaced : {false, true}) {
     CAPTURE(interlaced);
     for (const auto& [width, height] : {std::pair{1, 1}, {7, 5}, {33, 18}}) {
@@ -220,7 +161,7 @@ TEST_CASE("PNG files of every colour type, depth and order") {
         return std::array{grey, grey, grey, 255};
       });
       spec.depth = 2;
-      spec.transparency = {0, 2};  // the grey that is transparent
+      spec.transparency = {0, 2};  // the transparent grey level
       spec.sample = [](int x, int y, int) { return noise(x, y, 0) & 3; };
       check(make_png(spec), width, height, [](int x, int y) {
         const int grey = as_int(noise(x, y, 0) & 3);
@@ -321,7 +262,7 @@ TEST_CASE("JPEG files: colour, grey, progressive") {
 TEST_CASE("JPEG files: CMYK and YCCK, as Adobe stores them and plain") {
   for (bool adobe : {true, false}) {
     for (J_COLOR_SPACE stored : {JCS_CMYK, JCS_YCCK}) {
-      if (stored == JCS_YCCK && !adobe) continue;  // only the marker tells that it is
+      if (stored == JCS_YCCK && !adobe) continue;  // only the Adobe marker identifies YCCK
       JpegSpec spec = color_jpeg();
       spec.space = JCS_CMYK;
       spec.stored = stored;
@@ -343,10 +284,10 @@ TEST_CASE("JPEG files: CMYK and YCCK, as Adobe stores them and plain") {
   }
 }
 
-TEST_CASE("JPEG files are turned as their Exif entry says") {
+TEST_CASE("JPEG files are rotated by their Exif orientation") {
   const Bytes upright = make_jpeg(color_jpeg());
   const Bytes pixels = pixels_of(decode(file_of(upright)));
-  // Where the place (x, y) of what is shown is in what is stored, 64 by 32.
+  // The stored position, in 64 by 32 pixels, of the displayed position (x, y).
   const std::array<std::function<std::pair<int, int>(int, int)>, 9> places{
       nullptr,
       [](int x, int y) {
@@ -394,7 +335,7 @@ TEST_CASE("JPEG files are turned as their Exif entry says") {
   }
 }
 
-TEST_CASE("what is written is read back") {
+TEST_CASE("encoded pictures are decoded again") {
   const Bytes pixels = rgba(37, 23, [](int x, int y) {
     return std::array{x * 6, y * 11, (x + y) * 4, 255 - x};
   });
@@ -416,9 +357,9 @@ TEST_CASE("what is written is read back") {
   CHECK(media::encode_jpeg(view, 10).size() < jpeg.size());
 }
 
-TEST_CASE("every file that ends too early is an error") {
+TEST_CASE("every truncated file is an error") {
   for (const Bytes& file : samples()) {
-    // A BMP is whole once its last pixel is there; padding may follow.
+    // A BMP is complete with its last pixel; padding may follow.
     const size_t spare = file[0] == 'B' ? 3 : 0;
     const size_t step = std::max<size_t>(1, file.size() / 200);
     size_t accepted = 0;
@@ -439,7 +380,7 @@ TEST_CASE("files with flipped bits are pictures or errors") {
     for (int round = 0; round < 400; ++round) {
       Bytes broken = file;
       const int flips = 1 + static_cast<int>(random() % 4);
-      // Half of the time near the front, where the sizes and tables are.
+      // Half of the flips are near the start, where the sizes and tables are.
       const size_t reach = round % 2 == 0 ? std::min<size_t>(file.size(), 200) : file.size();
       for (int i = 0; i < flips; ++i) {
         broken[random() % reach] ^= static_cast<uint8_t>(1U << random() % 8);
@@ -449,10 +390,10 @@ TEST_CASE("files with flipped bits are pictures or errors") {
   }
 }
 
-TEST_CASE("errors of picture files say what is wrong") {
+TEST_CASE("errors of invalid picture files") {
   const auto problem = [](const Bytes& file) { return failure([&] { decode(file_of(file)); }); };
   CHECK(problem({}) == "unsupported: the file is empty");
-  CHECK(problem({'G', 'I', 'F'}) == "unsupported: the file is none of PNG, JPEG and BMP");
+  CHECK(problem({'G', 'I', 'F'}) == "unsupported: the file is not a PNG, JPEG or BMP file");
 
   PngSpec png{3, 2};
   png.sample = noise;
@@ -462,7 +403,7 @@ TEST_CASE("errors of picture files say what is wrong") {
   file.resize(file.size() / 2);
   CHECK(problem(file) == "invalid_param: the PNG file is damaged: it ends too early");
 
-  // The size alone is enough to refuse it.
+  // The size in the header alone is enough to reject it.
   file = make_png(png);
   Bytes header(file.begin() + 12, file.begin() + 29);
   for (size_t i = 4; i < 12; ++i) header[i] = i % 4 == 1 ? 15 : 0;  // 983040 by 983040
@@ -471,7 +412,7 @@ TEST_CASE("errors of picture files say what is wrong") {
   put_big(crc, crc32(header.data(), header.size()), 4);
   std::copy(crc.begin(), crc.end(), file.begin() + 29);
   CHECK(problem(file) ==
-        "unsupported: the PNG file has 983040 by 983040 pixels, more than the limit of 134217728");
+        "unsupported: the PNG file has 983040 by 983040 pixels, more than the limit of 67108864");
 
   file = make_jpeg(color_jpeg());
   file.resize(file.size() - 40);
@@ -484,13 +425,14 @@ TEST_CASE("errors of picture files say what is wrong") {
   CHECK(problem(file) == "invalid_param: the BMP file is damaged: it ends too early");
   file = make_bmp(bmp);
   file[18] = 0;
-  CHECK(problem(file) == "invalid_param: the BMP file is damaged: it says to be 0 by 2 pixels");
+  CHECK(problem(file) ==
+        "invalid_param: the BMP file is damaged: its header declares 0 by 2 pixels");
   file[18] = file[19] = file[20] = 255;
   file[21] = 0x7f;
   file[23] = file[24] = 1;
   CHECK(problem(file) ==
         "unsupported: the BMP file has 2147483647 by 65794 pixels, more than the "
-        "limit of 134217728");
+        "limit of 67108864");
   bmp.compression = 1;
   CHECK(problem(make_bmp(bmp)) ==
         "unsupported: the BMP file has run-length encoded pixels, which cannot be read");

@@ -1,4 +1,4 @@
-// Operators of formats with channels last, as the nodes they become: against loops over
+// The translation of NHWC operators to ONNX: the results of the nodes against loops over
 // {n, height, width, channels}, and against each other.
 #include "model/channels_last.hpp"
 
@@ -47,7 +47,7 @@ struct Result {
 
 using Body = std::function<TensorId(GraphBuilder&, TensorId)>;
 
-// What the nodes that `body` makes compute from x.
+// Runs the nodes that `body` adds on x.
 Result computed(const HostTensorPtr& x, const Body& body) {
   GraphBuilder builder("test", "tests");
   builder.set_layer("body");
@@ -81,7 +81,7 @@ void check_same(const Result& got, const Result& expected) {
   }
 }
 
-// What stands at {y, x, c} of the first picture; 0 outside.
+// The element at {y, x, c} of the first image; 0 outside.
 double pixel(const HostTensor& x, int64_t row, int64_t column, int64_t channel) {
   if (row < 0 || column < 0 || row >= x.shape[1] || column >= x.shape[2]) return 0;
   return x.number((row * x.shape[2] + column) * x.shape[3] + channel);
@@ -92,7 +92,7 @@ int64_t same_before(int64_t in, int64_t span, int64_t stride) {
   return std::max<int64_t>(0, (out - 1) * stride + span - in) / 2;
 }
 
-// By the definition: weights {out, height, width, in}; of depthwise ones {1, height, width, out}.
+// Direct convolution with weights {out, height, width, in}; {1, height, width, out} if depthwise.
 Result looped(const HostTensor& x, const HostTensor& w, const HostTensor& bias, int64_t stride,
               int64_t dilation, bool same, int64_t multiplier) {
   const bool depthwise = multiplier > 0;
@@ -139,7 +139,7 @@ channels_last::Window window_of(int64_t stride, int64_t dilation, bool same) {
   return window;
 }
 
-const channels_last::Finish kRelu{channels_last::Activation::relu};
+const channels_last::Epilogue kRelu{channels_last::Activation::relu};
 
 // The same weights as {height, width, in, out}.
 HostTensorPtr out_last(const HostTensor& w) {
@@ -153,12 +153,14 @@ HostTensorPtr out_last(const HostTensor& w) {
 
 }  // namespace
 
-TEST_CASE("convolutions with channels last, in both orders of weights") {
+TEST_CASE("NHWC convolutions, in both weight orders") {
   const HostTensorPtr x = random_tensor({1, 7, 6, 3}, 1);
   const HostTensorPtr w = random_tensor({4, 3, 2, 3}, 2);
   const HostTensorPtr bias = random_tensor({4}, 3);
-  for (const auto& [stride, dilation, same] :
-       {std::tuple{1, 1, true}, {2, 1, true}, {2, 1, false}, {1, 2, true}}) {
+  for (const auto& each : {std::tuple{1, 1, true}, {2, 1, true}, {2, 1, false}, {1, 2, true}}) {
+    const int stride = std::get<0>(each);
+    const int dilation = std::get<1>(each);
+    const bool same = std::get<2>(each);
     CAPTURE(stride);
     CAPTURE(dilation);
     const channels_last::Window window = window_of(stride, dilation, same);
@@ -177,7 +179,7 @@ TEST_CASE("convolutions with channels last, in both orders of weights") {
   }
 }
 
-TEST_CASE("depthwise convolutions with channels last") {
+TEST_CASE("NHWC depthwise convolutions") {
   const HostTensorPtr x = random_tensor({1, 5, 6, 3}, 4);
   const HostTensorPtr bias = random_tensor({6}, 5);
   const HostTensorPtr w = random_tensor({1, 3, 3, 6}, 6);
@@ -197,11 +199,11 @@ TEST_CASE("depthwise convolutions with channels last") {
   }
 }
 
-TEST_CASE("a transposed convolution spreads every element over its window") {
+TEST_CASE("an NHWC transposed convolution spreads every element over its window") {
   const HostTensorPtr x = random_tensor({1, 3, 2, 2}, 7);
   const HostTensorPtr w = random_tensor({3, 3, 3, 2}, 8);  // out, height, width, in
   for (bool same : {true, false}) {
-    // The size of the input is that of a convolution with stride 2 over the output.
+    // The input has the size of a convolution with stride 2 over the output.
     const int64_t rows = same ? 5 : 8;
     const int64_t columns = same ? 4 : 5;
     Result expected{{1, rows, columns, 3},
@@ -235,7 +237,7 @@ TEST_CASE("a transposed convolution spreads every element over its window") {
   }
 }
 
-TEST_CASE("a convolution between SpaceToBatch and BatchToSpace is one with gaps") {
+TEST_CASE("a convolution between SpaceToBatch and BatchToSpace is a dilated convolution") {
   const HostTensorPtr x = random_tensor({1, 6, 8, 2}, 9);
   const HostTensorPtr w = random_tensor({3, 3, 3, 2}, 10);
   const HostTensorPtr bias = random_tensor({3}, 11);
@@ -276,7 +278,7 @@ TEST_CASE("a convolution between SpaceToBatch and BatchToSpace is one with gaps"
       channels_last::dilated(window_of(1, 1, false), {3, 3}, {2, 2}, {0, 0, 0, 0}, {1, 0, 0, 0}));
 }
 
-TEST_CASE("strided slices with their masks") {
+TEST_CASE("strided slices with masks") {
   const HostTensorPtr x = counting_tensor({2, 3, 4});
   const auto cut = [&](std::vector<int64_t> begin, std::vector<int64_t> end,
                        std::vector<int64_t> strides, const tensorflow::SliceMasks& masks) {
@@ -297,7 +299,7 @@ TEST_CASE("strided slices with their masks") {
   CHECK(failure([&] { cut({0}, {1}, {0}, {}); }) == "invalid_model: a slice with a stride of 0");
 }
 
-TEST_CASE("places of the largest, parts and paddings") {
+TEST_CASE("argmax, slices and paddings") {
   const HostTensorPtr x = counting_tensor({2, 3});
   check_same(computed(x,
                       [](GraphBuilder& builder, TensorId id) {
@@ -322,13 +324,13 @@ TEST_CASE("places of the largest, parts and paddings") {
   check_same(padded(true), {{3, 4}, {0, 0, 1, 2, 3, 3, 4, 5, 3, 3, 4, 5}});
 }
 
-TEST_CASE("what is built can only use what was built") {
+TEST_CASE("nodes can only use tensors that exist") {
   GraphBuilder builder("test", "tests");
   builder.set_layer("here");
   CHECK(failure([&] { builder.add("Abs", {7}); }) ==
-        "invalid_model: here needs a tensor that nothing computes");
+        "invalid_model: here needs a tensor that does not exist");
   CHECK(failure([&] { builder.named("z"); }) ==
-        "invalid_model: here needs \"z\", which nothing before it computes");
+        "invalid_model: here needs \"z\", which no earlier node computes");
   CHECK(failure([&] { builder.finish(); }) == "invalid_model: the graph has no outputs");
 
   model::Port output;

@@ -1,11 +1,11 @@
-// Runs the test models that come with ONNX: every folder below the one given that holds a
-// model.onnx with data sets of inputs and expected outputs. Says per operator how many passed,
-// failed or use something that is not supported. Fails when a test that ran gave another result,
-// or when a suite passes fewer than asked for.
+// Runs the conformance tests of ONNX: every folder below the given one that holds a model.onnx
+// with data sets of inputs and expected outputs. Prints per operator how many tests passed, failed
+// or are not supported. Fails if a test that ran gave another result, or if fewer tests of a suite
+// pass than required.
 //
 //   dala_onnx <folder> [--only part of a name] [--verbose] [--least suite=number]...
-//             [--guide file]   fails when the table in the file is another one, unless
-//                              DALA_UPDATE_GUIDES=1 says to write it
+//             [--guide file]   fails if the table in the file differs, unless
+//                              DALA_UPDATE_GUIDES=1 updates it
 #include <algorithm>
 #include <chrono>
 #include <cmath>
@@ -27,7 +27,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// As ONNX's own runner compares.
+// The tolerances of ONNX's own test runner.
 constexpr double kRelative = 1e-3;
 constexpr double kAbsolute = 1e-7;
 
@@ -58,7 +58,7 @@ std::vector<onnx::NamedTensor> read_tensors(const fs::path& folder, const std::s
   }
 }
 
-// The data sets hold brain floats as the integers of their bits.
+// The data sets hold bfloat16 values as integers with the same bits.
 HostTensorPtr as_declared(const HostTensorPtr& tensor, ElementType type) {
   if (type != ElementType::bf16 || tensor->type != ElementType::u16) return tensor;
   auto floats = std::make_shared<HostTensor>(type, tensor->shape);
@@ -95,7 +95,7 @@ std::string difference(const HostTensor& got, const HostTensor& expected) {
   return "";
 }
 
-// The data of a set, in the order of the ports: by name where the data has names.
+// The data of a set in the order of the ports, matched by name if the data has names.
 std::vector<HostTensorPtr> inputs_of(const std::vector<Port>& ports, const fs::path& folder) {
   const auto data = read_tensors(folder, "input");
   std::vector<HostTensorPtr> tensors;
@@ -134,7 +134,7 @@ std::string check_outputs(Engine& engine, Model& model, const std::vector<Buffer
 }
 
 // Runs a data set twice: with its inputs as inputs, on the device, and with its inputs as constants
-// of the graph, which are worked out on the host as far as that goes.
+// of the graph, which are folded on the host where possible.
 std::string run_data_set(Engine& engine, Model& model, const Graph& graph, const fs::path& folder) {
   const std::vector<HostTensorPtr> inputs = inputs_of(model.inputs(), folder);
   std::vector<BufferPtr> buffers;
@@ -191,7 +191,8 @@ struct Counts {
   }
 };
 
-// Tests of one operator under its name; those of several under all of theirs.
+// Counts per suite and, for the suite "node", per operator. Tests of several operators count as
+// "(several)".
 std::string table_of(const std::vector<Result>& results) {
   std::map<std::string, Counts> suites;
   std::map<std::string, Counts> operators;
@@ -217,7 +218,7 @@ std::string table_of(const std::vector<Result>& results) {
               rows(operators));
 }
 
-// The text of a guide up to the line after which the table stands.
+// The text of a guide up to the line before the table.
 constexpr const char* kTableStarts =
     "<!-- The tables are checked, and with DALA_UPDATE_GUIDES=1 renewed, by make test-onnx. -->\n";
 
@@ -289,7 +290,7 @@ int run(const std::vector<std::string>& arguments) {
   const std::string rendered = table_of(results);
   std::cout << rendered;
   int status = 0;
-  // Only a device that can do everything says what is supported.
+  // Without double precision, tests of f64 are not supported, so the table would differ.
   const bool complete = only.empty() && engine.runtime().device().info().fp64;
   if (!guide.empty() && complete && !guide_agrees(guide, rendered)) status = 1;
   std::map<std::string, Counts> suites;

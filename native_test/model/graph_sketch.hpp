@@ -1,5 +1,5 @@
-// Graphs for tests that say nothing about numbers: the whole must give what its nodes give one by
-// one, each loaded as a model of its own, which leaves nothing to merge and nothing to reorder.
+// Graphs for tests without expected values: the graph must give the same result as its nodes loaded
+// one by one as separate models, which leaves nothing to fuse or reorder.
 #pragma once
 
 #include <doctest/doctest.h>
@@ -55,7 +55,7 @@ struct GraphSketch {
     steps.push_back({op, inputs, outputs, attributes});
     return *this;
   }
-  // y = conv(x) with padding that keeps the planes' size.
+  // y = conv(x) with padding that keeps the spatial size.
   GraphSketch& conv(const std::string& x, const std::string& y, int64_t in, int64_t out,
                     int64_t size, int64_t groups = 1) {
     const std::string name = y + " weights";

@@ -1,5 +1,5 @@
-// The tables of operators in the guides are those of the operators there are. With
-// DALA_UPDATE_GUIDES=1 they are written anew.
+// Checks that the operator tables in the guides match the supported operators. With
+// DALA_UPDATE_GUIDES=1 the tables are updated.
 #include <doctest/doctest.h>
 
 #include <cstdlib>

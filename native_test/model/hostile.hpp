@@ -1,5 +1,5 @@
-// Feeding bytes to the loader that nobody vouches for: they are a model, or an Error says why not.
-// Shared by the fuzzer and by the tests that run a short piece of what it does.
+// Feeds untrusted bytes to the loader, which must return a model or throw an Error. Shared by the
+// fuzzer and by tests that run a short part of it.
 #pragma once
 
 #include <span>
@@ -9,7 +9,7 @@
 
 namespace dala::test {
 
-// True when the bytes are a model. Anything but an Error escapes.
+// True if the bytes are a model. Exceptions other than Error propagate.
 inline bool load_hostile(std::span<const std::byte> bytes) {
   try {
     model::Model::load(engine(), bytes, "");

@@ -1,5 +1,5 @@
-// Damaged files: cut off anywhere, with bytes changed, and with what the fuzzer found worth
-// keeping. Whatever happens, the loader says what is wrong or gives a model.
+// Damaged files: truncated at any byte, with changed bytes, and interesting inputs of the fuzzer.
+// The loader must return a model or throw an Error.
 #include "model/hostile.hpp"
 
 #include <doctest/doctest.h>
@@ -17,7 +17,7 @@ namespace {
 
 using model::ElementType;
 
-// A file with something of everything: weights, shapes computed in the graph, windows, moves.
+// A file with weights, shapes computed in the graph, windows and data movement.
 std::string varied_model() {
   OnnxWriter writer;
   writer.input("x", {1, 4, 8, 8}).output("y").output("top").output("where", {}, ElementType::i64);
@@ -52,7 +52,7 @@ std::string varied_model() {
 
 }  // namespace
 
-TEST_CASE("a file that is cut off anywhere is refused") {
+TEST_CASE("a file truncated at any byte is rejected") {
   const std::string file = varied_model();
   REQUIRE(load_hostile(as_bytes(file)));
   for (size_t size = 0; size < file.size(); size += 7) {
@@ -61,7 +61,7 @@ TEST_CASE("a file that is cut off anywhere is refused") {
   }
 }
 
-TEST_CASE("a network of real size, cut off at every kilobyte") {
+TEST_CASE("a network of realistic size, truncated at every kilobyte") {
   const std::string file = mobilenet_v2({}).onnx();
   REQUIRE(file.size() > 13'000'000);
   size_t models = 0;
@@ -71,19 +71,19 @@ TEST_CASE("a network of real size, cut off at every kilobyte") {
   CHECK(models == 0);
 }
 
-TEST_CASE("a file that is larger than memory is refused before it is read") {
+TEST_CASE("a file that is too large is rejected before it is read") {
   namespace fs = std::filesystem;
   const fs::path path = fs::temp_directory_path() / text("dala_large_", getpid(), ".onnx");
   std::ofstream(path) << varied_model();
-  // A hole, which takes no room.
+  // A sparse file, which takes no disk space.
   fs::resize_file(path, uintmax_t{1} << 40);
   const std::string problem = failure([&] { model::Model::load_file(engine(), path.string()); });
   fs::remove(path);
   CHECK(problem == text("invalid_model: ", path.string(),
-                        " has 1099511627776 bytes, more than a model's file can have"));
+                        " has 1099511627776 bytes, a model file can have at most 4294967296"));
 }
 
-TEST_CASE("dimensions that no memory holds are not planned for") {
+TEST_CASE("dimensions that exceed any memory are rejected while planning") {
   OnnxWriter writer;
   writer.input("x", {"rows", "columns"}).output("y");
   writer.node("Relu", {"x"}, {"y"});
@@ -93,7 +93,7 @@ TEST_CASE("dimensions that no memory holds are not planned for") {
           model->get_ready({{kRows, 4}});
         }).find("out_of_memory: input \"x\" has shape {1125899906842624, 4}, too large for the ") ==
         0);
-  // Without elements, but as many rows.
+  // No elements, but as many rows.
   const BufferPtr empty = buffer_of_bytes({DType::f32, {kRows, 0}}, {});
   CHECK(failure([&] {
           model->predict_now({empty});
@@ -102,7 +102,7 @@ TEST_CASE("dimensions that no memory holds are not planned for") {
   model->get_ready({{0, 0}});
 }
 
-TEST_CASE("a layer that no memory holds is refused before room is looked for") {
+TEST_CASE("a layer that exceeds any memory is rejected before memory is allocated") {
   OnnxWriter writer;
   writer.input("x", {4}).output("y");
   writer.constant<int64_t>("shape", model::ElementType::i64, {2}, {int64_t{1} << 55, 4});
@@ -114,7 +114,7 @@ TEST_CASE("a layer that no memory holds is refused before room is looked for") {
         0);
 }
 
-TEST_CASE("changed bytes in a whole network") {
+TEST_CASE("a corrupted network is a model or an error") {
   const std::string file = mobilenet_v2({0.01, 32, 2}).onnx();
   std::mt19937 random(6);
   int refused = 0;
@@ -126,7 +126,7 @@ TEST_CASE("changed bytes in a whole network") {
   CHECK(refused > 0);
 }
 
-TEST_CASE("changed bytes do no harm") {
+TEST_CASE("a corrupted file is a model or an error") {
   const std::string file = varied_model();
   std::mt19937 random(5);
   int models = 0;
@@ -142,7 +142,7 @@ TEST_CASE("changed bytes do no harm") {
   CHECK(models > 0);
 }
 
-TEST_CASE("attributes and constants out of all proportion") {
+TEST_CASE("excessive attributes and constants") {
   const auto pool = [](int64_t size, int64_t pad) {
     OnnxWriter writer;
     writer.input("x", {1, 1, 8, 8}).output("y");

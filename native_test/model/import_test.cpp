@@ -1,4 +1,4 @@
-// Reading ONNX files: what comes out of good ones, and what is said about bad ones.
+// The ONNX importer: the graphs of valid files, and the errors for invalid ones.
 #include "model/onnx/import.hpp"
 
 #include <doctest/doctest.h>
@@ -42,7 +42,7 @@ std::vector<double> tensor_values(const std::string& proto) {
 
 }  // namespace
 
-TEST_CASE("a graph is what the file says") {
+TEST_CASE("an ONNX file becomes a graph") {
   const Graph graph = imported(small_model().str());
   CHECK(graph.opset == 17);
   CHECK(graph.producer == "dala tests");
@@ -56,7 +56,7 @@ TEST_CASE("a graph is what the file says") {
   CHECK(graph.constants.size() == 1);
 }
 
-TEST_CASE("weights listed among the inputs, as older files have them, are no inputs") {
+TEST_CASE("initializers that are also listed as inputs are not inputs") {
   OnnxWriter writer = small_model();
   writer.input("two", {1});
   CHECK(imported(writer.str()).inputs.size() == 1);
@@ -84,21 +84,22 @@ TEST_CASE("tensors as raw bytes and as lists of every type") {
         std::vector<double>{1.5});
   CHECK(tensor_values(tensor(ElementType::u64, 1).number(11, -1).str()) ==
         std::vector<double>{18446744073709551615.0});
-  // Packed: both numbers in one field.
+  // Packed: both values in one field.
   CHECK(tensor_values(tensor(ElementType::i32, 2).bytes(5, std::string("\x05\x96\x01", 3)).str()) ==
         std::vector<double>{5, 150});
 }
 
-TEST_CASE("what is wrong with a file is said") {
-  CHECK(problem_of("") == "invalid_model: there is no graph in it: this is not an ONNX file");
-  CHECK(problem_of("this is text") == "invalid_model: the model has a field of no known kind");
+TEST_CASE("errors of invalid ONNX files") {
+  CHECK(problem_of("") == "invalid_model: the file has no graph: it is not an ONNX file");
+  CHECK(problem_of("this is text") ==
+        "invalid_model: the model has a field of the unknown wire type 4");
   CHECK(problem_of(OnnxWriter(99).output("y").node("Abs", {}, {"y"}).str()) ==
-        "unsupported: the model uses operator set 99, those from 6 to 21 are supported");
+        "unsupported: the model uses operator set 99, supported are 6 to 21");
 
   OnnxWriter cycle;
   cycle.output("b").node("Abs", {"b"}, {"a"}).node("Abs", {"a"}, {"b"});
   CHECK(problem_of(cycle.str()) ==
-        "invalid_model: Abs (Abs_1) needs \"b\", which nothing before it computes");
+        "invalid_model: Abs (Abs_1) needs \"b\", which no earlier node computes");
 
   OnnxWriter twice = small_model();
   twice.node("Abs", {"x"}, {"y"});
@@ -106,7 +107,7 @@ TEST_CASE("what is wrong with a file is said") {
 
   OnnxWriter absent;
   absent.input("x", {1}).output("z").node("Abs", {"x"}, {"y"});
-  CHECK(problem_of(absent.str()) == "invalid_model: nothing computes the output \"z\"");
+  CHECK(problem_of(absent.str()) == "invalid_model: no node computes the output \"z\"");
 
   OnnxWriter few = small_model();
   few.constant<float>("w", ElementType::f32, {1000, 1000}, {1, 2});
@@ -121,7 +122,7 @@ TEST_CASE("what is wrong with a file is said") {
         "memory");
 }
 
-TEST_CASE("external data is read from inside the model's folder and from nowhere else") {
+TEST_CASE("external data is only read from inside the model's folder") {
   const auto folder =
       std::filesystem::temp_directory_path() / ("dala_external_" + std::to_string(getpid()));
   std::filesystem::create_directories(folder / "inner");
@@ -158,12 +159,13 @@ TEST_CASE("external data is read from inside the model's folder and from nowhere
   CHECK(problem_of(external("inner/link", 0, 1), folder.string())
             .find("is not inside the model's folder") != std::string::npos);
   CHECK(problem_of(external("weights.bin", 0, 4), folder.string()) ==
-        "invalid_model: tensor \"w\": external data \"weights.bin\" is too short");
+        "invalid_model: tensor \"w\": external data \"weights.bin\" has 8 bytes, needed are 16 at "
+        "offset 0");
   CHECK(problem_of(external("missing.bin", 0, 1), folder.string()) ==
-        "invalid_model: tensor \"w\": external data \"missing.bin\" is not there");
+        "invalid_model: tensor \"w\": external data \"missing.bin\" does not exist");
   CHECK(problem_of(external("weights.bin", 0, 1)) ==
-        "invalid_model: tensor \"w\": has its data in another file, so the model has to be loaded "
-        "from a path");
+        "invalid_model: tensor \"w\": its data is in another file, which a model loaded from bytes "
+        "cannot refer to; load the model from its path");
   std::filesystem::remove_all(folder);
   std::filesystem::remove(folder.string() + "_outside");
 }

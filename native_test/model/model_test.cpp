@@ -1,4 +1,4 @@
-// Models from file to result: numbers against loops written here, plans, errors, many threads.
+// Models from file to result: values against loops, plans, errors, several threads.
 #include "model/model.hpp"
 
 #include <doctest/doctest.h>
@@ -39,7 +39,7 @@ void check_close(const std::vector<float>& got, const std::vector<double>& expec
 }
 
 // A convolution, 3 by 3 with one row of padding, batch normalization, a shortcut and an
-// activation: what residual networks are made of.
+// activation: the block of residual networks.
 struct Block {
   static constexpr size_t kChannels = 4;
   static constexpr size_t kSize = 6;
@@ -101,7 +101,7 @@ struct Block {
 
 }  // namespace
 
-TEST_CASE("a residual block, merged into few stages, for several batch sizes") {
+TEST_CASE("a residual block, fused into few stages, for several batch sizes") {
   const Block block;
   for (const char* activation : {"Relu", "Clip"}) {
     const auto model = load(block.writer(activation));
@@ -134,7 +134,7 @@ TEST_CASE("a sum with a tensor that is computed after the convolution") {
   CHECK(read<float>(outputs[0]) == std::vector<float>{3, 0, 6, 0, 9, 0, 12, 0});
 }
 
-TEST_CASE("activations that exporters take apart are part of the convolution again") {
+TEST_CASE("activations that exporters decompose are fused into the convolution") {
   const std::vector<float> x{1, -1, 2, -2, 4, -4};
   const auto run_gate = [&](const std::string& gate,
                             const std::vector<AttributeBytes>& attributes) {
@@ -159,7 +159,7 @@ TEST_CASE("activations that exporters take apart are part of the convolution aga
               hardswish);
 }
 
-TEST_CASE("shapes computed in the graph are worked out while planning") {
+TEST_CASE("shapes computed in the graph are folded while planning") {
   // y = reshape(x, {shape(x)[0], -1}), the way exporters write flatten.
   OnnxWriter writer;
   writer.input("x", {"n", 2, 3}).output("y");
@@ -178,7 +178,7 @@ TEST_CASE("shapes computed in the graph are worked out while planning") {
   CHECK(read<float>(outputs[0]) == std::vector<float>{-1, -2, -3, -4, -5, -6});
 }
 
-TEST_CASE("memory between layers is shared by those that are not needed at once") {
+TEST_CASE("temporaries whose live ranges do not overlap share memory") {
   OnnxWriter writer;
   writer.input("x", {1, 64, 64, 64}).output("t10");
   std::string last = "x";
@@ -192,7 +192,7 @@ TEST_CASE("memory between layers is shared by those that are not needed at once"
   CHECK(model->info().working_bytes == 2 * kLayer);
 }
 
-TEST_CASE("outputs that are inputs, constants or each other are buffers of their own") {
+TEST_CASE("outputs that are inputs, constants or each other are separate buffers") {
   OnnxWriter writer;
   writer.input("x", {2}).output("same").output("c").output("y").output("z");
   writer.constant<float>("k", ElementType::f32, {2}, {7, 8});
@@ -225,10 +225,11 @@ TEST_CASE("shapes that depend on values") {
     CHECK(read<float>(outputs[1]) == std::vector<float>{0, 6, 0, 8});
   }
   CHECK(failure([&] { model->profile({buffer<float>({1}, {1})}); }) ==
-        "unsupported: a model whose shapes depend on values runs step by step and has no profile");
+        "unsupported: a model whose shapes depend on values runs step by step and cannot be "
+        "profiled");
 }
 
-TEST_CASE("narrow integers wrap in their own width") {
+TEST_CASE("narrow integers wrap at their own width") {
   OnnxWriter writer;
   writer.input("x", {2}, ElementType::i8).output("y", {2}, ElementType::i8);
   writer.node("Add", {"x", "x"}, {"y"});
@@ -236,7 +237,7 @@ TEST_CASE("narrow integers wrap in their own width") {
   CHECK(read<int32_t>(outputs[0]) == std::vector<int32_t>{-56, -6});
 }
 
-TEST_CASE("everything that is not supported is named at once") {
+TEST_CASE("all unsupported operators are reported together") {
   OnnxWriter writer;
   writer.input("x", {2}).output("y");
   writer.node("Fancy", {"x"}, {"a"}).node("Abs", {"a"}, {"b"}).node("Fancy", {"b"}, {"c"});
@@ -248,7 +249,7 @@ TEST_CASE("everything that is not supported is named at once") {
         "com.example.Gelu2 (Gelu2_4)");
 }
 
-TEST_CASE("inputs that do not fit are refused before anything runs") {
+TEST_CASE("inputs that do not fit are rejected before anything runs") {
   const auto model = load(Block().writer("Relu"));
   CHECK(failure([&] { model->predict_now({}); }) ==
         "arity_mismatch: the model takes 1 input, got 0");
@@ -264,7 +265,7 @@ TEST_CASE("inputs that do not fit are refused before anything runs") {
         }) == "freed: the model has been freed");
 }
 
-TEST_CASE("shapes that cannot be are the file's fault when they are fixed") {
+TEST_CASE("impossible fixed shapes are reported as an invalid model") {
   OnnxWriter writer;
   writer.input("x", {2, 3}).input("z", {4, 5}).output("y").node("MatMul", {"x", "z"}, {"y"});
   CHECK(failure([&] { load(writer); }) ==
@@ -287,7 +288,7 @@ TEST_CASE("a profile has the time of every layer in order") {
   CHECK(profiled.outputs.size() == 1);
 }
 
-TEST_CASE("many threads get what one gets") {
+TEST_CASE("concurrent predictions give the same results as sequential ones") {
   const Block block;
   const auto model = load(block.writer("Relu"));
   std::vector<std::vector<float>> inputs;

@@ -1,4 +1,4 @@
-// What the optimizer merges: how many nodes are left, and that the results stay what they were.
+// The optimizer: how many nodes are left, and that the results do not change.
 #include "model/optimize.hpp"
 
 #include "model/graph_sketch.hpp"
@@ -13,29 +13,29 @@ void check_merged(const GraphSketch& net, const Shape& x, const std::string& y, 
 
 }  // namespace
 
-TEST_CASE("bounds of any size are part of the convolution") {
+TEST_CASE("a clamp is fused into the convolution") {
   GraphSketch net;
   net.number("low", -0.25F).number("high", 0.5F);
   net.conv("x", "a", 3, 5, 3).node("Clip", {"a", "low", "high"}, {"b"});
   check_merged(net, {1, 3, 6, 5}, "b", 1);
-  // Bounds that leave nothing are not what a convolution takes.
+  // An empty range is not fused.
   net.number("high", -0.5F);
   check_merged(net, {1, 3, 6, 5}, "b", 2);
 }
 
-TEST_CASE("arithmetic with a number for each channel is part of the convolution") {
+TEST_CASE("arithmetic per channel is folded into the convolution") {
   GraphSketch net;
   net.weights("scale", {1, 5, 1, 1}).weights("shift", {5, 1, 1}).number("one", 1.5F);
   net.conv("x", "a", 3, 5, 3).node("Mul", {"scale", "a"}, {"b"}).node("Add", {"b", "shift"}, {"c"});
   net.node("Sub", {"one", "c"}, {"d"}).node("Div", {"d", "one"}, {"e"}).node("Relu", {"e"}, {"f"});
   check_merged(net, {1, 3, 6, 4}, "f", 1);
-  // A number for each column is not.
+  // Arithmetic per column is not.
   GraphSketch columns;
   columns.weights("row", {5}).conv("x", "a", 3, 5, 3).node("Add", {"a", "row"}, {"b"});
   check_merged(columns, {1, 3, 6, 5}, "b", 2);
 }
 
-TEST_CASE("what is added to a convolution is not scaled by what comes after") {
+TEST_CASE("a residual is not scaled by the arithmetic after it") {
   GraphSketch net;
   net.weights("scale", {4}).weights("shift", {4}).weights("mean", {4});
   net.floats["variance"] = {{4}, {0.5F, 1, 2, 0.25F}};
@@ -45,7 +45,7 @@ TEST_CASE("what is added to a convolution is not scaled by what comes after") {
   check_merged(net, {1, 4, 5, 5}, "d", 2);
 }
 
-TEST_CASE("an activation is part of a normalization that no convolution takes") {
+TEST_CASE("an activation is fused into a batch normalization without convolution") {
   GraphSketch net;
   net.weights("scale", {20}).weights("shift", {20}).weights("mean", {20});
   std::vector<float> variance;
@@ -56,7 +56,7 @@ TEST_CASE("an activation is part of a normalization that no convolution takes") 
   for (const Shape& x : {Shape{2, 20, 5, 3}, Shape{2, 20, 7}, Shape{3, 20}}) {
     check_merged(net, x, "b", 1);
   }
-  // The same on pixels, which the convolution before leaves; its other use keeps them apart.
+  // The same on an NHWC view from a convolution, whose second use prevents folding.
   GraphSketch pixels = net;
   pixels.steps.clear();
   pixels.conv("x", "c", 3, 20, 3);
@@ -65,7 +65,7 @@ TEST_CASE("an activation is part of a normalization that no convolution takes") 
   check_merged(pixels, {2, 3, 6, 5}, "f", 3);
 }
 
-TEST_CASE("channels are weighed by factors that the network works out") {
+TEST_CASE("channels are scaled by factors computed at run time") {
   for (const int64_t channels : {16, 20, 48}) {
     GraphSketch net;
     net.conv("x", "a", 3, channels, 3).node("GlobalAveragePool", {"a"}, {"b"});
@@ -76,7 +76,7 @@ TEST_CASE("channels are weighed by factors that the network works out") {
   }
 }
 
-TEST_CASE("zeros around planes are padding of the convolution") {
+TEST_CASE("a Pad with zeros is fused into the convolution") {
   GraphSketch net;
   net.integers = {{"pads", {0, 0, 1, 0, 0, 0, 2, 3}}};
   net.node("Pad", {"x", "pads"}, {"a"});
@@ -100,14 +100,14 @@ TEST_CASE("zeros around planes are padding of the convolution") {
   check_merged(channels, {2, 3, 6, 5}, "b", 2);
 }
 
-TEST_CASE("zeros around planes are padding that a mean counts") {
+TEST_CASE("a Pad with zeros is fused into an average pool that counts it") {
   GraphSketch net;
   net.integers = {{"pads", {0, 0, 1, 0, 0, 0, 2, 1}}};
   net.node("Pad", {"x", "pads"}, {"a"});
   const auto size = attribute("kernel_shape", Integers{3, 2});
   net.node("AveragePool", {"a"}, {"b"}, {size});
   check_merged(net, {2, 3, 6, 5}, "b", 1);
-  // More of it than a window.
+  // Padding wider than a window.
   GraphSketch wide = net;
   wide.integers["pads"] = {0, 0, 4, 0, 0, 0, 5, 3};
   check_merged(wide, {1, 3, 6, 5}, "b", 1);
@@ -115,13 +115,13 @@ TEST_CASE("zeros around planes are padding that a mean counts") {
   counted.steps[1].attributes = {size, attribute("pads", Integers{1, 1, 0, 0}),
                                  attribute("count_include_pad", int64_t{1})};
   check_merged(counted, {2, 3, 6, 5}, "b", 1);
-  // Padding that does not count stays apart from what does.
+  // A pool that excludes its own padding is not fused.
   GraphSketch apart = counted;
   apart.steps[1].attributes.pop_back();
   check_merged(apart, {2, 3, 6, 5}, "b", 2);
 }
 
-TEST_CASE("a row and an activation are part of a matrix product") {
+TEST_CASE("a bias row and an activation are fused into a matrix product") {
   GraphSketch net;
   net.weights("w", {6, 10}).weights("row", {10}).number("zero", 0).number("six", 6);
   net.node("MatMul", {"x", "w"}, {"a"}).node("Add", {"row", "a"}, {"b"});
@@ -132,7 +132,7 @@ TEST_CASE("a row and an activation are part of a matrix product") {
   check_merged(net, {2, 3, 6}, "c", 1);
   GraphSketch both = net;
   both.node("Sub", {"a", "c"}, {"d"});
-  check_merged(both, {2, 3, 6}, "d", 4);  // the product is needed by itself
+  check_merged(both, {2, 3, 6}, "d", 4);  // the product has another use
   GraphSketch gemm;
   gemm.weights("w", {10, 6}).weights("row", {10}).weights("column", {3, 1});
   for (const char* added : {"row", "column"}) {
@@ -143,7 +143,7 @@ TEST_CASE("a row and an activation are part of a matrix product") {
   }
 }
 
-TEST_CASE("a gelu that was taken apart, with the half in three places") {
+TEST_CASE("a decomposed Gelu is merged, with the factor 1/2 in three places") {
   GraphSketch net;
   net.number("root", 1.41421356F).number("one", 1).number("half", 0.5F);
   net.node("Div", {"x", "root"}, {"a"}).node("Erf", {"a"}, {"b"}).node("Add", {"b", "one"}, {"c"});
@@ -162,7 +162,7 @@ TEST_CASE("a gelu that was taken apart, with the half in three places") {
   check_merged(other, {3, 7}, "y", 5);
 }
 
-TEST_CASE("a layer normalization that was taken apart") {
+TEST_CASE("a decomposed LayerNormalization is merged") {
   GraphSketch net;
   net.weights("scale", {7}).weights("shift", {7}).number("two", 2).number("small", 1e-5F);
   const std::vector<AttributeBytes> last{attribute("axes", Integers{-1})};
@@ -177,7 +177,7 @@ TEST_CASE("a layer normalization that was taken apart") {
   check_merged(first, {2, 3, 7}, "y", 9);
 }
 
-TEST_CASE("a hardswish that was taken apart, with the sixth in two places") {
+TEST_CASE("a decomposed HardSwish is merged, with the factor 1/6 in two places") {
   GraphSketch net;
   net.number("three", 3).number("zero", 0).number("six", 6);
   net.conv("x", "x1", 2, 4, 1).node("Add", {"x1", "three"}, {"a"});
@@ -191,7 +191,7 @@ TEST_CASE("a hardswish that was taken apart, with the sixth in two places") {
   check_merged(middle, {1, 2, 3, 5}, "y", 1);
 }
 
-TEST_CASE("what formats with channels last do between convolutions is part of them") {
+TEST_CASE("operators between the convolutions of an NHWC model are fused") {
   // pad, conv; conv + residual, activation; a row by channel: all between transposes.
   const Integers first{0, 3, 1, 2};
   const Integers last{0, 2, 3, 1};

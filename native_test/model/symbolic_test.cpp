@@ -1,5 +1,5 @@
-// The shapes of outputs where files leave them open: formulas that are found, and those that are
-// rightly not; then those of whole networks.
+// Output shapes as formulas: formulas that are found, dimensions that no formula fits, and whole
+// networks.
 #include "model/symbolic.hpp"
 
 #include <doctest/doctest.h>
@@ -37,7 +37,7 @@ Port port(const std::vector<Dim>& dims) {
   return result;
 }
 
-// The formula of one dimension that depends on {"h", "w"}; negative values are refused sizes.
+// The formula of one dimension that depends on {"h", "w"}; a negative value rejects the sizes.
 template <typename Rule>
 std::string found(const Rule& rule) {
   const auto outputs = model::symbolic_outputs(
@@ -62,7 +62,7 @@ std::string outputs_of(const std::string& file) {
 
 }  // namespace
 
-TEST_CASE("formulas that fit what was tried") {
+TEST_CASE("formulas that fit the samples") {
   CHECK(found([](int64_t, int64_t) { return 7; }) == "7");
   CHECK(found([](int64_t h, int64_t) { return h; }) == "h");
   CHECK(found([](int64_t, int64_t w) { return 3 * w + 2; }) == "3*w+2");
@@ -75,18 +75,18 @@ TEST_CASE("formulas that fit what was tried") {
   CHECK(found([](int64_t h, int64_t w) { return w % 8 == 0 ? h * w / 8 : -1; }) == "h*w/8");
 }
 
-TEST_CASE("what no formula fits is left open") {
+TEST_CASE("a dimension that no formula fits stays unknown") {
   CHECK(found([](int64_t, int64_t w) { return w * w; }) == "?");
   CHECK(found([](int64_t h, int64_t w) { return h + w; }) == "?");
   CHECK(found([](int64_t h, int64_t) { return 100 - h; }) == "?");
-  // Two sizes are on a line of anything.
+  // Any two samples are on a line.
   CHECK(found([](int64_t, int64_t w) { return w == 64 || w == 128 ? w + 3 : -1; }) == "?");
   CHECK(found([](int64_t, int64_t) { return -1; }) == "nothing");
   Port any;
   CHECK_FALSE(model::symbolic_outputs({any}, [](const auto&) { return std::nullopt; }));
 }
 
-TEST_CASE("dimensions without a name are in no formula, and make nothing a number") {
+TEST_CASE("unnamed dimensions are in no formula, and dependent ones are not fixed") {
   Dim unnamed(int64_t{-1});
   const auto outputs =
       model::symbolic_outputs({port({unnamed, "w"})}, [](const std::vector<Shape>& shapes) {
@@ -96,7 +96,7 @@ TEST_CASE("dimensions without a name are in no formula, and make nothing a numbe
   CHECK(shape_text((*outputs)[0]) == "?, w, 5");
 }
 
-TEST_CASE("what the file declares stays where nothing better is known") {
+TEST_CASE("declared dimensions stay if nothing better is known") {
   std::vector<Port> outputs{port({"rows", "columns", 4}), Port()};
   model::complete_outputs(outputs, {{{}, {std::nullopt, "w/2"}, {4, ""}}, {{9, ""}}});
   CHECK(shape_text(*outputs[0].shape) == "rows, w/2, 4");
@@ -112,7 +112,7 @@ TEST_CASE("outputs of networks in terms of their inputs") {
         rows + "17; " + rows + "34; " + rows + "32; " + rows + "32");
 }
 
-TEST_CASE("graphs that take one picture only, fixed ones, and shapes that depend on values") {
+TEST_CASE("graphs with a batch of one only, fixed shapes, and shapes that depend on values") {
   OnnxWriter single;
   single.input("x", {"batch", "n"}).output("y");
   single.constant<int64_t>("target", ElementType::i64, {3}, {1, -1, 1});
@@ -130,7 +130,7 @@ TEST_CASE("graphs that take one picture only, fixed ones, and shapes that depend
   CHECK(outputs_of(values.str()) == "1, places");
 }
 
-TEST_CASE("working out shapes does not touch the device") {
+TEST_CASE("shape inference does not use the device") {
   const auto in_use = [] { return engine().runtime().memory().info().in_use; };
   const std::string file = deeplab_v3({.width = 0.1, .head = 8}).onnx();
   const auto before = in_use();

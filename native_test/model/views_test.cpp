@@ -1,4 +1,4 @@
-// Graphs whose tensors lie in several orders.
+// Graphs whose tensors have several memory orders.
 #include "model/views.hpp"
 
 #include "model/graph_sketch.hpp"
@@ -6,7 +6,7 @@
 namespace dala::test {
 namespace {
 
-// How many stages of a model move elements without computing anything.
+// The number of stages of a model that only move elements.
 size_t layers_of(const std::shared_ptr<Model>& model, const Shape& shape, const std::string& op) {
   size_t found = 0;
   for (const auto& layer : model->profile({zeros(DType::f32, shape)}).layers) {
@@ -31,7 +31,7 @@ TEST_CASE("convolutions with residuals, broadcasts and several consumers") {
   net.check({1, 3, 5, 6}, {"j"});
 }
 
-TEST_CASE("pools, resizing, joining and cutting of what convolutions give") {
+TEST_CASE("pools, resizing, concatenation and slicing of NHWC views") {
   GraphSketch net;
   net.integers = {{"sizes", {2, 6, 11, 9}}, {"starts", {1, 2}}, {"ends", {5, 100}},
                   {"axes", {1, 2}},         {"steps", {2, 3}},  {"pads", {0, 1, 0, 2, 0, 0, 1, 0}}};
@@ -59,7 +59,7 @@ TEST_CASE("pools, resizing, joining and cutting of what convolutions give") {
   net.check({2, 4, 7, 5}, {"b", "c", "ceil", "mean", "d", "e", "f", "g", "h", "i", "j", "k", "l"});
 }
 
-TEST_CASE("shapes and orders of what lies with its channels last") {
+TEST_CASE("reshapes and transposes of NHWC views") {
   GraphSketch net;
   net.integers = {{"split", {2, 2, 3, 20}},
                   {"flat", {2, -1}},
@@ -77,7 +77,7 @@ TEST_CASE("shapes and orders of what lies with its channels last") {
   net.check({2, 3, 4, 5}, {"b", "c", "d", "e", "f", "g", "h", "i", "j", "k", "l"});
 }
 
-TEST_CASE("convolutions along one dimension") {
+TEST_CASE("1-D convolutions") {
   GraphSketch net;
   net.weights("w", {5, 4, 3}).weights("v", {5, 1, 3});
   net.node("Conv", {"x", "w"}, {"a"}, {attribute("pads", Integers{1, 1})});
@@ -86,8 +86,8 @@ TEST_CASE("convolutions along one dimension") {
   net.check({2, 4, 9}, {"a", "b", "c"});
 }
 
-TEST_CASE("transpositions around convolutions cost nothing") {
-  // What becomes of formats with their channels last.
+TEST_CASE("transposes around convolutions cost nothing") {
+  // The pattern of imported NHWC models.
   const Integers first{0, 3, 1, 2};
   const Integers last{0, 2, 3, 1};
   GraphSketch net;
@@ -105,7 +105,7 @@ TEST_CASE("transpositions around convolutions cost nothing") {
   CHECK(model->profile({zeros(DType::f32, shape)}).layers.size() == 5);
 }
 
-// The general kernel, which weights that are not constants get, says what is right.
+// The expected results come from the general kernel, which runs if the weights are not constants.
 TEST_CASE("transposed convolutions by phases") {
   struct Case {
     Integers size, strides, pads, extra;

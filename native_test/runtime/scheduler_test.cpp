@@ -25,7 +25,7 @@ Scheduler& scheduler() { return engine().runtime().scheduler(); }
 struct FakeClient : Client {
   explicit FakeClient(uint64_t key) : key_(key) {}
   uint64_t key() const override { return key_; }
-  bool alive() const override { return alive_.load(); }
+  bool wants_result() const override { return alive_.load(); }
   uint64_t key_;
   std::atomic<bool> alive_{true};
 };

@@ -7,7 +7,7 @@
 #include <random>
 #include <thread>
 
-#include "kernels/nn/convolution.hpp"
+#include "kernels/nn/conv/convolution.hpp"
 #include "support/engine_fixture.hpp"
 
 namespace dala::test {

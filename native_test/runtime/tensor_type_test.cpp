@@ -38,3 +38,9 @@ TEST_CASE("absurd shapes are refused before any arithmetic overflows") {
         }).message == "a shape has dimensions of 0 or more, got {3, -1}");
   CHECK(checked_type(DType::u8, {huge}).count() == huge);
 }
+
+TEST_CASE("a shape has only so many dimensions") {
+  CHECK(checked_type(DType::u8, Shape(kMostDimensions, 1)).count() == 1);
+  CHECK(test::must_fail([&] { checked_type(DType::u8, Shape(1'000'000, 1)); }).message ==
+        "a shape has at most 32 dimensions, got 1000000");
+}

@@ -29,6 +29,8 @@ struct Subject {
   long double f64_tolerance = 0;
   // The same for integers, in steps of 1: of pictures, whose arithmetic is not exact.
   int64_t levels = 0;
+  // Changes the random inputs of a case, for kernels that take not just any.
+  std::function<void(const Case&, std::vector<Tensor>&)> prepare = {};
 };
 
 inline std::map<std::string, Subject>& subjects() {

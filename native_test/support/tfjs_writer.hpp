@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "kernels/descriptor.hpp"
+#include "support/seeds.hpp"
 
 namespace dala::test {
 
@@ -144,6 +145,7 @@ class TfjsWriter {
   std::string write(const TemporaryFolder& folder) const {
     folder.write("model.json", json());
     folder.write("weights.bin", bytes_);
+    keep_seed("tfjs", json() + '\0' + bytes_);
     return folder / "model.json";
   }
 

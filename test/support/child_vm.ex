@@ -10,7 +10,7 @@ defmodule Dala.Test.ChildVM do
 
   @bound 120_000
 
-  @doc "Runs Elixir code with the library on its path; gives its output and exit status."
+  @doc "Runs Elixir code with the library on its path; returns its output and exit status."
   def run(code, opts \\ []) do
     code |> start(opts) |> await_exit(Keyword.get(opts, :timeout, @bound))
   end
@@ -32,7 +32,7 @@ defmodule Dala.Test.ChildVM do
     :ok
   end
 
-  @doc "Waits until the child has printed the text; gives all output so far."
+  @doc "Waits until the child has printed the text; returns all output so far."
   def await_output(child, text, timeout \\ @bound, output \\ "") do
     if output =~ text do
       output
@@ -45,7 +45,7 @@ defmodule Dala.Test.ChildVM do
     end
   end
 
-  @doc "Waits for the end; gives the output from here on, and the exit status."
+  @doc "Waits for the child to exit; returns the remaining output and the exit status."
   def await_exit(child, timeout \\ @bound, output \\ "") do
     case next(child, timeout) do
       {:data, data} -> await_exit(child, timeout, output <> data)

@@ -12,6 +12,8 @@ defmodule Dala.Test.FileServer do
   #   {:short, n}       n bytes, and says that that was all
   #   {:status, n}      an error
   #   {:redirect, to}   another address
+  #   {:raw, bytes}     just these, and the end of the connection
+  #   {:endless, bytes} these, and zeros for as long as anybody listens
 
   def start(content, behaviours) do
     {:ok, socket} =
@@ -88,6 +90,20 @@ defmodule Dala.Test.FileServer do
   defp answer({:redirect, to}, client, _content, _from, _owner) do
     :gen_tcp.send(client, "HTTP/1.1 302 Found\r\nlocation: #{to}\r\ncontent-length: 0\r\n\r\n")
     :gen_tcp.close(client)
+  end
+
+  defp answer({:raw, bytes}, client, _content, _from, _owner) do
+    :gen_tcp.send(client, bytes)
+    :gen_tcp.close(client)
+  end
+
+  defp answer({:endless, bytes}, client, _content, _from, _owner) do
+    :gen_tcp.send(client, bytes)
+    zeros(client, :binary.copy(<<0>>, 65_536))
+  end
+
+  defp zeros(client, zeros) do
+    with :ok <- :gen_tcp.send(client, zeros), do: zeros(client, zeros)
   end
 
   defp send_all(client, content, from) do

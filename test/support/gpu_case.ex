@@ -1,6 +1,6 @@
 defmodule Dala.Test.GpuCase do
   @moduledoc false
-  # What tests on the device share: short names, slow commands, and waiting with a bound.
+  # Shared by tests on the device: aliases, slow commands, and waiting with a timeout.
 
   use ExUnit.CaseTemplate
 
@@ -17,7 +17,7 @@ defmodule Dala.Test.GpuCase do
     end
   end
 
-  @doc "Asserts the error's reason and that its message has each text; gives the error."
+  @doc "Asserts the error's reason and that its message has each text; returns the error."
   def assert_error(result, reason, texts \\ []) do
     assert {:error, %Error{} = error} = result
     assert_reason(error, reason, texts)
@@ -65,7 +65,8 @@ defmodule Dala.Test.GpuCase do
     for {_pid, info} = report <- long_schedules([]), native?(info), do: report
   end
 
-  defp long_schedules(reports) do
+  @doc "The reports of long schedules that have arrived."
+  def long_schedules(reports) do
     receive do
       {:monitor, pid, :long_schedule, info} -> long_schedules([{pid, info} | reports])
     after
@@ -73,11 +74,12 @@ defmodule Dala.Test.GpuCase do
     end
   end
 
-  defp native?(info) do
+  @doc "Whether a long schedule was in a native function of ours."
+  def native?(info) do
     Enum.any?([info[:in], info[:out]], &match?({Dala.Gpu.Compute.Native, _name, _arity}, &1))
   end
 
-  @doc "Waits until the function gives something true."
+  @doc "Waits until the function returns a truthy value."
   def eventually(function, bound \\ @bound) do
     deadline = System.monotonic_time(:millisecond) + bound
     poll_until(function, deadline)
@@ -135,7 +137,7 @@ defmodule Dala.Test.GpuCase do
   @doc "The rounds of the kernel `slow` that take about a millisecond."
   def rounds_per_ms, do: :persistent_term.get({__MODULE__, :rounds})
 
-  @doc "A command that takes long, on a buffer of its own unless one is given."
+  @doc "A command that takes long, on a new buffer unless one is given."
   def slow(rounds, buffer \\ nil) do
     buffer = buffer || zeros({1}, :u32)
 
@@ -148,7 +150,7 @@ defmodule Dala.Test.GpuCase do
     }
   end
 
-  @doc "What the `slow` kernel computes."
+  @doc "The expected result of the `slow` kernel."
   def slow_result(x, rounds) do
     import Bitwise
 
@@ -171,7 +173,7 @@ defmodule Dala.Test.GpuCase do
 
   defp near?(a, e, tolerance), do: abs(a - e) <= tolerance * max(1.0, abs(e))
 
-  @doc "The memory that buffers use once all garbage of the other processes is gone."
+  @doc "The memory in use after all other processes have been garbage-collected."
   def settled_memory do
     for pid <- Process.list(), do: :erlang.garbage_collect(pid)
     Compute.memory_info().in_use

@@ -1,7 +1,7 @@
 defmodule Dala.Test.KernelTable do
   @moduledoc false
-  # The tables of guides/kernels.md and guides/filters.md, from the descriptions the library itself
-  # goes by.
+  # The tables of guides/kernels.md and guides/filters.md, generated from the kernel
+  # descriptors.
 
   alias Dala.Gpu.Compute.Kernel
 
@@ -15,10 +15,10 @@ defmodule Dala.Test.KernelTable do
     ) <> "\n"
   end
 
-  # What pictures that are not flat need not be told.
+  # Parameters that only flat buffers need.
   @of_flat_buffers ~w(width height channels)
 
-  @doc "Writes the table of filters, each with a picture of what it does."
+  @doc "Renders the table of filters, each with an example image."
   def render_filters do
     kernels = Map.new(Kernel.list(), &{&1.name, &1})
 
@@ -38,9 +38,11 @@ defmodule Dala.Test.KernelTable do
     Enum.join(["| | Filter | Parameters |", "|---|---|---|" | rows], "\n") <> "\n"
   end
 
-  # Filters are kernels, but for those that run a model.
+  # Filters are kernels, but for those that are made of several, or run a model.
   defp filter(name, kernels) do
-    with nil <- Dala.Media.Gpu.Filter.by_model()[name] do
+    alias Dala.Media.Gpu.Filter
+
+    with nil <- Filter.by_model()[name], nil <- Filter.composed()[name] do
       kernel = Map.fetch!(kernels, Atom.to_string(name))
       params = Enum.reject(kernel.params, &(&1.name in @of_flat_buffers))
       {kernel.summary, params(params)}

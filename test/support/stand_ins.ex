@@ -22,7 +22,7 @@ defmodule Dala.Test.StandIns do
     dir
   end
 
-  @doc "What is red is class 15, a person, what is green class 8, a cat, and the rest background."
+  @doc "Red pixels are class 15, a person, green ones class 8, a cat, and others background."
   def deeplab do
     weights =
       for class <- 0..20, channel <- 0..2 do
@@ -37,7 +37,7 @@ defmodule Dala.Test.StandIns do
     )
   end
 
-  @doc "Sees one face in the lower right corner of any picture."
+  @doc "Detects one face in the lower right corner of any image."
   def blazeface do
     scores = List.duplicate(-100.0, 895) ++ [4.0]
     rows = List.duplicate(0.0, 895 * 16) ++ [-20.0, -20.0, 32.0, 40.0] ++ List.duplicate(0.0, 12)

@@ -69,12 +69,18 @@ defmodule Dala.Test.XScreen do
     {width, height}
   end
 
-  @doc "What is on the screen where the window is, as RGB."
+  @doc """
+  Returns the screen content of the window, as RGB, or `:gone` if the window has another size by the
+  time the server reads it.
+  """
   def screenshot(screen, window) do
     {width, height} = size(screen, window)
     area = <<0::32, width::little-16, height::little-16, 0xFFFFFFFF::little-32>>
-    <<_::192, _::64, pixels::binary>> = ask(screen, 73, 2, <<window::little-32, area::binary>>)
-    {width, height, for(<<b, g, r, _ <- pixels>>, into: <<>>, do: <<r, g, b>>)}
+
+    with <<_::192, _::64, pixels::binary>> <-
+           ask(screen, 73, 2, <<window::little-32, area::binary>>) do
+      {width, height, for(<<b, g, r, _ <- pixels>>, into: <<>>, do: <<r, g, b>>)}
+    end
   end
 
   @doc "Gives a window another size, as a window manager does."
@@ -99,7 +105,7 @@ defmodule Dala.Test.XScreen do
     for <<child::little-32 <- binary_part(windows, 0, count * 4)>>, do: child
   end
 
-  # A window may go while it is looked at.
+  # A window may disappear while it is being queried.
   defp viewable?(screen, window) do
     case ask(screen, 3, <<window::little-32>>) do
       <<_::208, state, _::binary>> -> state == @viewable

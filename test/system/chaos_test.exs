@@ -81,7 +81,7 @@ defmodule Dala.System.ChaosTest do
     |> Pipeline.run()
   end
 
-  test "the work of a process that has ended is dropped unless it has begun" do
+  test "commands of a process that was killed are dropped unless they have started" do
     rounds = 20 * rounds_per_ms()
     test = self()
 
@@ -96,7 +96,7 @@ defmodule Dala.System.ChaosTest do
     Process.exit(pid, :kill)
     assert_receive {:DOWN, ^monitor, :process, ^pid, :killed}
 
-    # Four seconds of work, most of it for nobody.
+    # Four seconds of work, most of it without a waiter.
     results = for id <- ids, do: Compute.wait(id, 60_000)
     dropped = Enum.count(results, &match?({:error, %Error{reason: :freed}}, &1))
     assert dropped > 100

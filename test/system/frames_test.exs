@@ -1,5 +1,5 @@
 defmodule Dala.System.FramesTest do
-  # A stream of frames that goes on for long.
+  # A long stream of frames.
   use Dala.Test.GpuCase, async: false
 
   alias Dala.Media.Gpu
@@ -17,7 +17,7 @@ defmodule Dala.System.FramesTest do
       [{:blur, %{radius: 2}}, {:brightness, %{value: rem(i, 10) / 20}}, :sepia]
     end
 
-    # A frame lives while somebody refers to it; here nobody does after its turn.
+    # A frame lives while it is referenced, which ends here after its turn.
     run = fn i ->
       result = Gpu.process_frame(ctx, Enum.at(frames, rem(i, 8)), filters.(i))
       assert byte_size(result) == 160 * 120 * 4

@@ -1,12 +1,12 @@
 defmodule Dala.System.ManyCommandsTest do
-  # What commands leave behind, however many there were.
+  # Commands must leave nothing behind, however many there are.
   use Dala.Test.GpuCase, async: false
 
   @moduletag timeout: 600_000
 
   @million 1_000_000
 
-  test "a million commands that nobody waits for leave memory flat" do
+  test "a million commands without a waiter leave memory flat" do
     commands =
       for _ <- 1..8 do
         buffer = zeros({16})
@@ -49,14 +49,14 @@ defmodule Dala.System.ManyCommandsTest do
     last
   end
 
-  # What the operating system sees, which counts native memory too.
+  # The resident set size, which includes native memory.
   defp memory do
     for pid <- Process.list(), do: :erlang.garbage_collect(pid)
     [_, kib] = Regex.run(~r/VmRSS:\s+(\d+) kB/, File.read!("/proc/self/status"))
     String.to_integer(kib) * 1024
   end
 
-  test "more than the queue takes: the submitter waits, and all of them run" do
+  test "more commands than the queue holds: the submitter waits, and all of them run" do
     counter = Compute.buffer([0], {}, :s32)
     one = Compute.buffer([1], {}, :s32)
     add = %{op: :run_kernel, kernel: :elementwise_add, inputs: [counter, one], output: counter}
@@ -64,7 +64,7 @@ defmodule Dala.System.ManyCommandsTest do
     assert Compute.read_list(counter) == [30_000]
   end
 
-  test "more than the queue takes, from several processes, with every kind of call" do
+  test "more commands than the queue holds, from several processes, with every kind of call" do
     counter = Compute.buffer([0], {}, :s32)
     one = Compute.buffer([1], {}, :s32)
     add = %{op: :run_kernel, kernel: :elementwise_add, inputs: [counter, one], output: counter}
@@ -81,7 +81,7 @@ defmodule Dala.System.ManyCommandsTest do
               end
             end
 
-          # What a process has queued is dropped when it ends.
+          # Waits for the last command, so that the total is complete.
           if i < 5, do: Compute.wait(List.last(results)), else: List.last(results)
         end)
       end

@@ -81,7 +81,7 @@ defmodule Dala.System.NoDeviceTest do
     for package <- ~w(pocl nvidia mesa intel), do: assert(output =~ "#{package}-opencl-icd")
   end
 
-  test "mix dala.doctor ends with 1", %{env: env} do
+  test "mix dala.doctor exits with 1", %{env: env} do
     {output, status} =
       ChildVM.run_program("mix", ["dala.doctor"], env: [{"MIX_ENV", "test"} | env])
 

@@ -12,7 +12,7 @@ if System.get_env("DALA_TEST_MODELS") == "1" do
 
     @moduletag timeout: 600_000
 
-    # What could not be installed, and why.
+    # The models that could not be installed, and why.
     @accept System.get_env("DALA_ACCEPT_LICENCE") == "1"
     @missing (for %{name: name} <- Models.list(),
                   {:error, error} <- [Models.install(name, accept_licence: @accept)],

@@ -7,7 +7,7 @@ defmodule Dala.System.ResponsivenessTest do
   @waiters 64
   @slow_ms 60
 
-  # Starts processes that each wait for a slow command of their own; gives them once all wait.
+  # Starts processes that each wait for a slow command; returns them once all wait.
   defp start_waiters do
     rounds = @slow_ms * rounds_per_ms()
     test = self()
@@ -71,7 +71,7 @@ defmodule Dala.System.ResponsivenessTest do
     medians =
       for key <- Map.keys(hd(times)), into: %{}, do: {key, median(Enum.map(times, & &1[key]))}
 
-    # None of these has anything to do with the device's queue.
+    # These calls do not involve the device's queue.
     for key <- [:message, :buffer, :read, :poll],
         do: assert(medians[key] < 5_000, inspect(medians))
 
@@ -81,7 +81,7 @@ defmodule Dala.System.ResponsivenessTest do
     assert Enum.uniq(Task.await_many(waiters, 120_000)) == [:ok]
   end
 
-  test "no call of ours holds a scheduler while commands are pending" do
+  test "no call blocks a scheduler while commands are pending" do
     # The kernels and their group sizes are there before the watch begins.
     exercise(3)
     # Two cores are shared with the device's own threads, so that a scheduler thread may lose its
@@ -97,7 +97,7 @@ defmodule Dala.System.ResponsivenessTest do
     assert blocked == []
   end
 
-  test "on an idle device no call of ours takes a millisecond" do
+  test "on an idle device no call takes a millisecond" do
     exercise(3)
     assert watch_schedulers(1, fn -> exercise(100) end, 5) == []
   end

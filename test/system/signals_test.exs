@@ -10,7 +10,7 @@ defmodule Dala.System.SignalsTest do
   [2.0, 4.0] = Dala.Gpu.Compute.read_list(a)
   """
 
-  # Cold caches, since building a kernel is when drivers do the most.
+  # Cold caches, because drivers do most of their work when they build a kernel.
   defp cold do
     path = scratch_dir("cold")
     for name <- ["pocl", "dala"], do: File.mkdir_p!(Path.join(path, name))
@@ -31,7 +31,7 @@ defmodule Dala.System.SignalsTest do
              )
   end
 
-  test "SIGTERM ends the VM in good order" do
+  test "SIGTERM stops the VM cleanly" do
     child = ChildVM.start(@work <> ~s|IO.puts("ready"); Process.sleep(:infinity)|, env: cold())
     ChildVM.await_output(child, "ready")
     ChildVM.signal(child, "TERM")

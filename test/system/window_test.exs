@@ -11,7 +11,7 @@ defmodule Dala.System.WindowTest do
     true -> :ok
   end
 
-  # What a surface of these drawings shows, made opaque over black.
+  # The expected pixels of these drawings, composited over black.
   defp expected(width, height, draw, {shown_width, shown_height}) do
     {:ok, surface} = Gpu.create_surface(width, height)
     draw.(surface)
@@ -67,7 +67,7 @@ defmodule Dala.System.WindowTest do
           100_000 -> System.halt(3)
         end
 
-        # The surface goes on.
+        # The surface keeps running.
         :ok = Gpu.present(surface)
         120 = Gpu.width(surface)
         :ok = Gpu.destroy_surface(surface)
@@ -118,8 +118,8 @@ defmodule Dala.System.WindowTest do
     for {text, env} <- [
           {"a window needs a display: neither DISPLAY nor WAYLAND_DISPLAY is set",
            [{"DISPLAY", nil}, {"WAYLAND_DISPLAY", nil}]},
-          {"a window needs OTP's wx, which is not there: install erlang-wx", nowhere},
-          {"a window needs a display: nobody answers at DISPLAY=:987", nowhere}
+          {"a window needs OTP's wx, which is not installed: install erlang-wx", nowhere},
+          {"a window needs a display: cannot connect to DISPLAY=:987", nowhere}
         ] do
       path = Path.join(scratch_dir("window"), "program.exs")
       File.write!(path, program)

@@ -3,31 +3,29 @@
 #include <algorithm>
 #include <array>
 #include <memory>
+#include <optional>
 #include <sstream>
 #include <tuple>
 #include <utility>
 
 #include "kernels/custom/kernel_arguments.hpp"
+#include "kernels/custom/lengths.hpp"
+#include "kernels/custom/source_lexer.hpp"
 #include "runtime/error.hpp"
 
 namespace dala {
 namespace {
 
-constexpr const char* kReserved[] = {"n", "width", "height", "channels"};
-
-bool is_reserved(const std::string& name) {
-  return std::find(std::begin(kReserved), std::end(kReserved), name) != std::end(kReserved);
-}
-
-// A compiled kernel and what each of its arguments stands for.
+// A compiled kernel and the meaning of each of its arguments.
 struct Compiled {
   std::shared_ptr<Program> program;
   std::string name;   // as registered
   std::string entry;  // in the source
   std::vector<KernelArgument> arguments;
-  int inputs = 0;
-  bool pixels = false;                     // one item per pixel instead of per element
-  std::array<size_t, 3> required_local{};  // zeros: free to choose
+  std::optional<Lengths> lengths;
+  bool pixels = false;  // one work-item per pixel instead of per element
+  bool trusted = false;
+  std::array<size_t, 3> required_local{};  // zeros if the source does not fix a work-group size
 };
 
 [[noreturn]] void refuse(const std::string& sentence) {
@@ -47,14 +45,13 @@ std::vector<std::string> kernel_names(cl_program program) {
   return names;
 }
 
-std::string choose_entry(const CustomSource& custom, cl_program program) {
-  const std::vector<std::string> names = kernel_names(program);
-  const std::string& wish = custom.entry.empty() ? custom.name : custom.entry;
-  if (std::find(names.begin(), names.end(), wish) != names.end()) return wish;
+std::string choose_entry(const CustomSource& custom, const std::vector<std::string>& names) {
+  const std::string& requested = custom.entry.empty() ? custom.name : custom.entry;
+  if (std::find(names.begin(), names.end(), requested) != names.end()) return requested;
   if (custom.entry.empty() && names.size() == 1) return names.front();
   std::string known;
   for (const std::string& name : names) known += (known.empty() ? "" : ", ") + name;
-  refuse(text("the source of ", custom.name, " has no kernel named ", wish, "; it has ",
+  refuse(text("the source of ", custom.name, " has no kernel named ", requested, "; it has ",
               known.empty() ? "none" : known));
 }
 
@@ -77,11 +74,12 @@ void check_arguments(const CustomSource& custom, const Compiled& kernel) {
                     "__global const ", argument.type, " ", argument.name));
       }
     } else if (argument.kind == KernelArgument::Kind::scalar) {
-      if (is_reserved(argument.name) && !is_integer_scalar(argument.type)) {
+      const bool filled_in = kernel.lengths->find(argument.name).has_value();
+      if (filled_in && !is_integer_scalar(argument.type)) {
         refuse(text("argument ", argument.name, " of ", custom.name,
                     " is filled in and must be an integer, not ", argument.type));
       }
-      if (!listed && !is_reserved(argument.name)) {
+      if (!listed && !filled_in) {
         refuse(text("argument ", argument.name, " of ", custom.name,
                     " is neither one of its params nor one of n, width, height, channels"));
       }
@@ -99,37 +97,15 @@ void check_arguments(const CustomSource& custom, const Compiled& kernel) {
                 " inputs, but its source takes ", inputs));
   }
   for (const std::string& param : custom.params) {
-    if (is_reserved(param)) refuse(text(param, " is filled in and cannot be a param"));
+    if (param == "n" || param == "width" || param == "height" || param == "channels") {
+      refuse(text(param, " is filled in and cannot be a param"));
+    }
     const bool found = std::any_of(
         kernel.arguments.begin(), kernel.arguments.end(), [&param](const KernelArgument& each) {
           return each.name == param && each.kind == KernelArgument::Kind::scalar;
         });
     if (!found) refuse(text("the source of ", custom.name, " has no argument named ", param));
   }
-}
-
-struct ImageSize {
-  int64_t width = 0;
-  int64_t height = 0;
-  int64_t channels = 1;
-};
-
-// The picture's size: from the params, from the output's shape, or from the first input's.
-ImageSize image_size(const Compiled& kernel, const Call& call) {
-  if (call.has("width") && call.has("height")) {
-    return {call.integer("width"), call.integer("height"),
-            call.has("channels") ? call.integer("channels") : 1};
-  }
-  std::vector<const Shape*> shapes{&call.output.shape};
-  if (!call.inputs.empty()) shapes.push_back(&call.inputs.front().shape);
-  for (const Shape* shape : shapes) {
-    if (shape->size() == 2) return {(*shape)[1], (*shape)[0], 1};
-    if (shape->size() == 3) return {(*shape)[1], (*shape)[0], (*shape)[2]};
-  }
-  throw Error(Reason::shape_mismatch,
-              text(kernel.name, " works on images: give it buffers of shape {height, width} or ",
-                   "{height, width, channels}, or the params width and height; the output is ",
-                   to_string(call.output.shape)));
 }
 
 void check_buffer(const Compiled& kernel, const KernelArgument& argument, const TensorType& type,
@@ -141,46 +117,46 @@ void check_buffer(const Compiled& kernel, const KernelArgument& argument, const 
   }
   if (type.count() % argument.lanes != 0) {
     throw Error(Reason::shape_mismatch,
-                text(what, " of ", kernel.name, " has ", type.count(), " elements, which ",
-                     argument.type, " ", argument.name, " does not divide"));
+                text(what, " of ", kernel.name, " has ", type.count(),
+                     " elements, which is not a multiple of the vector size of ", argument.type,
+                     " ", argument.name));
   }
 }
 
 void check_call(const Compiled& kernel, const Call& call) {
   size_t next_input = 0;
-  bool needs_size = kernel.pixels;
   for (const KernelArgument& argument : kernel.arguments) {
-    if (argument.kind == KernelArgument::Kind::buffer) {
-      if (argument.name == "output") {
-        check_buffer(kernel, argument, call.output, "the output");
-      } else {
-        check_buffer(kernel, argument, call.inputs[next_input], text("input ", next_input));
-        ++next_input;
-      }
-    } else if (is_reserved(argument.name) && argument.name != "n") {
-      needs_size = true;
+    if (argument.kind != KernelArgument::Kind::buffer) continue;
+    if (argument.name == "output") {
+      check_buffer(kernel, argument, call.output, "the output");
+    } else {
+      check_buffer(kernel, argument, call.inputs[next_input], text("input ", next_input));
+      ++next_input;
     }
   }
-  if (needs_size) image_size(kernel, call);
+  kernel.lengths->check(call);
 }
 
-double reserved_value(const std::string& name, const Compiled& kernel, const Call& call) {
-  if (name == "n") return static_cast<double>(call.output.count());
-  const ImageSize size = image_size(kernel, call);
-  if (name == "width") return static_cast<double>(size.width);
-  if (name == "height") return static_cast<double>(size.height);
-  return static_cast<double>(size.channels);
+// The work-group sizes to choose from, largest first. Drivers that compile at launch compile each
+// size separately, so the list is short for them.
+std::vector<size_t> group_sizes(const Device& device) {
+  std::vector<size_t> sizes{64, 8, 1};
+  if (!device.compiles_at_launch()) {
+    sizes = {256, 128, 64, 32, 16, 8, 4, 2, 1};
+    if (device.device_class() == DeviceClass::cpu) sizes.erase(sizes.begin(), sizes.begin() + 2);
+  }
+  const auto too_large = [&device](size_t size) {
+    return size > std::max<uint64_t>(1, device.info().max_work_group);
+  };
+  std::erase_if(sizes, too_large);
+  return sizes;
 }
 
 Range choose_range(const Compiled& kernel, const Call& call, const Device& device) {
   Range range;
-  if (kernel.pixels) {
-    const ImageSize size = image_size(kernel, call);
-    range.global = {static_cast<size_t>(size.width), static_cast<size_t>(size.height), 1};
-    range.dimensions = 2;
-  } else {
-    range.global = {static_cast<size_t>(call.output.count()), 1, 1};
-  }
+  const auto [width, height] = kernel.lengths->items(call);
+  range.global = {width, height, 1};
+  if (kernel.pixels) range.dimensions = 2;
   if (kernel.required_local[0] != 0) {
     range.local = kernel.required_local;
     for (size_t i = 0; i < 3; ++i) {
@@ -188,21 +164,33 @@ Range choose_range(const Compiled& kernel, const Call& call, const Device& devic
     }
     return range;
   }
-  // Exactly one item per element: the group size is the largest power of two that divides the
-  // row. Few sizes occur, and drivers that compile per size do so only a few times.
-  const size_t most = std::min<size_t>(device.device_class() == DeviceClass::cpu ? 64 : 256,
-                                       std::max<uint64_t>(1, device.info().max_work_group));
-  while (range.local[0] * 2 <= most && range.global[0] % (range.local[0] * 2) == 0) {
-    range.local[0] *= 2;
+  // Exactly one work-item per element: the group is the largest that divides the row.
+  for (size_t size : group_sizes(device)) {
+    if (range.global[0] % size != 0) continue;
+    range.local[0] = size;
+    break;
   }
   return range;
 }
 
+// The launches for which a new kernel is compiled immediately: every group size, and ranges of many
+// elements only with the largest one. Images that wide and odd numbers of so many elements are
+// rare; other launches are compiled when they are first requested.
+std::vector<Specialisation> usual_launches(const std::string& entry, bool pixels,
+                                           const Device& device) {
+  std::vector<Specialisation> launches;
+  const std::vector<size_t> sizes = group_sizes(device);
+  for (size_t size : sizes) launches.push_back({entry, {size, 1, 1}, false});
+  if (!pixels) launches.push_back({entry, {sizes.front(), 1, 1}, true});
+  return launches;
+}
+
 Launch plan_call(const Compiled& kernel, const Call& call, const Device& device) {
   Launch launch;
-  // The source may read its neighbours' elements and may leave some of the output alone.
+  // The source may read elements at other positions, and may write only a part of the output.
   launch.in_place = false;
   launch.overwrites_output = false;
+  launch.trusted = kernel.trusted;
   KernelStep step{kernel.program, kernel.entry, {}, choose_range(kernel, call, device)};
   if (step.range.global[0] == 0 || step.range.global[1] == 0) return launch;
 
@@ -212,8 +200,9 @@ Launch plan_call(const Compiled& kernel, const Call& call, const Device& device)
       step.arguments.emplace_back(argument.name == "output" ? output() : input(next_input++));
       continue;
     }
-    const double number = is_reserved(argument.name) ? reserved_value(argument.name, kernel, call)
-                                                     : call.number(argument.name);
+    const auto length = kernel.lengths->find(argument.name);
+    const double number =
+        length ? kernel.lengths->value(*length, call) : call.number(argument.name);
     Value bytes{scalar_bytes(argument.type, number)};
     if (bytes.bytes.empty()) {
       throw Error(Reason::invalid_param,
@@ -230,13 +219,9 @@ Launch plan_call(const Compiled& kernel, const Call& call, const Device& device)
 
 std::vector<ParamSpec> param_specs(const Compiled& kernel) {
   std::vector<ParamSpec> specs;
-  bool sizes = kernel.pixels;
   for (const KernelArgument& argument : kernel.arguments) {
     if (argument.kind != KernelArgument::Kind::scalar) continue;
-    if (is_reserved(argument.name)) {
-      sizes = sizes || argument.name != "n";
-      continue;
-    }
+    if (kernel.lengths->find(argument.name)) continue;
     ParamSpec spec;
     spec.name = argument.name;
     spec.required = true;
@@ -248,17 +233,62 @@ std::vector<ParamSpec> param_specs(const Compiled& kernel) {
     }
     specs.push_back(std::move(spec));
   }
-  if (!sizes) return specs;
-  for (const char* name : {"width", "height", "channels"}) {
-    ParamSpec spec;
-    spec.name = name;
-    spec.kind = ParamSpec::Kind::integer;
-    spec.min = 1;
-    spec.max = 1 << 24;
-    spec.summary = "of the image, for buffers whose shape does not say it";
-    specs.push_back(std::move(spec));
-  }
+  for (ParamSpec& spec : kernel.lengths->params()) specs.push_back(std::move(spec));
   return specs;
+}
+
+// The names of the kernels in the source, before macro expansion.
+std::vector<std::string> written_kernels(const std::vector<SourceToken>& tokens) {
+  std::vector<std::string> names;
+  bool kernel = false;
+  for (size_t i = 0; i + 1 < tokens.size(); ++i) {
+    kernel = kernel || tokens[i].is("__kernel") || tokens[i].is("kernel");
+    if (tokens[i].is("{") || tokens[i].is(";")) kernel = false;
+    const bool name = tokens[i].kind == SourceToken::Kind::word && tokens[i + 1].is("(") &&
+                      !tokens[i].spelling.starts_with("__attribute") && i > 0 &&
+                      tokens[i - 1].is("void");
+    if (kernel && name) names.push_back(tokens[i].spelling);
+  }
+  return names;
+}
+
+// Rejects a kernel with more local memory than the device has: some drivers abort at its launch.
+void check_local_memory(const CustomSource& custom, const ClKernel& kernel, const Device& device) {
+  cl_ulong bytes = 0;
+  check(cl().clGetKernelWorkGroupInfo(kernel.get(), device.info().id, CL_KERNEL_LOCAL_MEM_SIZE,
+                                      sizeof(bytes), &bytes, nullptr),
+        "clGetKernelWorkGroupInfo");
+  if (bytes <= device.info().local_memory) return;
+  throw Error(Reason::unsupported, text(custom.name, " uses ", bytes, " bytes of __local memory; ",
+                                        device.info().name, " has ", device.info().local_memory));
+}
+
+bool uses_pixels(const CustomSource& custom, const std::string& source) {
+  if (custom.range != "auto") return custom.range == "pixels";
+  return source.find("get_global_id(1)") != std::string::npos;
+}
+
+// Compiles the source, and the kernel for its usual launches or the only one that it allows.
+void build(const CustomSource& custom, const std::string& source, Compiled& kernel,
+           Planner& planner) {
+  const Device& device = planner.device();
+  const std::vector<std::string> written = written_kernels(tokens_of(source));
+  const std::string& requested = custom.entry.empty() ? custom.name : custom.entry;
+  const std::string entry = written.size() == 1 ? written.front() : requested;
+  kernel.pixels = uses_pixels(custom, source);
+  kernel.program = planner.foreign_program(source, "-cl-kernel-arg-info");
+  kernel.program->build_from_source(usual_launches(entry, kernel.pixels, device));
+  kernel.entry = choose_entry(custom, kernel_names(kernel.program->get()));
+
+  const ClKernel object = kernel.program->create_kernel(kernel.entry);
+  check_local_memory(custom, object, device);
+  kernel.arguments = kernel_arguments(object.get());
+  check(cl().clGetKernelWorkGroupInfo(
+            object.get(), device.info().id, CL_KERNEL_COMPILE_WORK_GROUP_SIZE,
+            sizeof(kernel.required_local), kernel.required_local.data(), nullptr),
+        "clGetKernelWorkGroupInfo");
+  const std::array<size_t, 3>& local = kernel.required_local;
+  if (local[0] != 0) kernel.program->build_for(kernel.entry, {local, local, 3});
 }
 
 }  // namespace
@@ -266,19 +296,10 @@ std::vector<ParamSpec> param_specs(const Compiled& kernel) {
 Descriptor make_custom_kernel(const CustomSource& custom, Planner& planner) {
   auto kernel = std::make_shared<Compiled>();
   kernel->name = custom.name;
-  kernel->program = planner.program(custom.source, {}, {}, "-cl-kernel-arg-info");
-  kernel->program->build_from_source();
-  kernel->entry = choose_entry(custom, kernel->program->get());
-  const ClKernel object = kernel->program->create_kernel(kernel->entry);
-  kernel->arguments = kernel_arguments(object.get());
-  kernel->inputs = custom.inputs;
-  kernel->pixels =
-      custom.range == "pixels" ||
-      (custom.range == "auto" && custom.source.find("get_global_id(1)") != std::string::npos);
-  check(cl().clGetKernelWorkGroupInfo(
-            object.get(), planner.device().info().id, CL_KERNEL_COMPILE_WORK_GROUP_SIZE,
-            sizeof(kernel->required_local), kernel->required_local.data(), nullptr),
-        "clGetKernelWorkGroupInfo");
+  kernel->trusted = custom.trusted;
+  build(custom, checked_source(custom.name, custom.source, custom.headers), *kernel, planner);
+  kernel->lengths.emplace(custom.name, kernel->arguments, custom.params, custom.sizes,
+                          kernel->pixels);
   check_arguments(custom, *kernel);
 
   Descriptor descriptor;
@@ -286,13 +307,14 @@ Descriptor make_custom_kernel(const CustomSource& custom, Planner& planner) {
   descriptor.summary = custom.summary.empty() ? "Registered by the application." : custom.summary;
   descriptor.inputs = custom.inputs;
   descriptor.dtypes.assign(std::begin(kAllDTypes), std::end(kAllDTypes));
-  descriptor.output_rule = "as its source says";
+  descriptor.output_rule = "defined by its source";
   descriptor.params = param_specs(*kernel);
   descriptor.check = [kernel](const Call& call) { check_call(*kernel, call); };
   descriptor.plan = [kernel](const Call& call, Planner& planner) {
     return plan_call(*kernel, call, planner.device());
   };
   descriptor.custom = true;
+  descriptor.programs = {kernel->program};
   return descriptor;
 }
 

@@ -63,7 +63,7 @@ template <typename T>
 constexpr ScalarType scalar(std::string_view name) {
   using Limits = std::numeric_limits<T>;
   constexpr bool kFloat = std::is_floating_point_v<T>;
-  // The largest double that converts without overflow, where the type has more digits.
+  // The largest double that converts without overflow, for types with more digits than a double.
   constexpr double kMax = Limits::digits > 53 ? static_cast<double>(Limits::max() - 2048)
                                               : static_cast<double>(Limits::max());
   return {name, kFloat, static_cast<double>(Limits::lowest()), kMax, &bytes_of<T>};
@@ -96,7 +96,7 @@ std::vector<KernelArgument> kernel_arguments(cl_kernel kernel) {
         value_info<cl_kernel_arg_address_qualifier>(kernel, i, CL_KERNEL_ARG_ADDRESS_QUALIFIER);
     const auto qualifier =
         value_info<cl_kernel_arg_type_qualifier>(kernel, i, CL_KERNEL_ARG_TYPE_QUALIFIER);
-    // A constant-space pointer cannot be written to either.
+    // Pointers into constant memory cannot be written to either.
     argument.is_const =
         (qualifier & CL_KERNEL_ARG_TYPE_CONST) != 0 || space == CL_KERNEL_ARG_ADDRESS_CONSTANT;
     if (!argument.type.empty() && argument.type.back() == '*') {

@@ -30,7 +30,7 @@ Shape strides_of(const Shape& shape) {
 
 namespace {
 
-// Strides that follow an output's dimensions, outermost first; 0 where an input repeats.
+// The strides of each input along the output's dimensions, outermost first; 0 where it repeats.
 std::vector<Shape> broadcast_strides(const std::vector<Shape>& inputs, const Shape& output) {
   std::vector<Shape> strides;
   for (const Shape& input : inputs) {
@@ -64,7 +64,7 @@ Walk merged_walk(const Shape& dims, const std::vector<Shape>& strides) {
     for (size_t n = 0; n < strides.size(); ++n) walk.strides[n].push_back(strides[n][d]);
   }
   if (walk.dims.empty()) {
-    // A single element: any stride will do, and 1 takes the fast path.
+    // A single element: any stride is valid, and 1 takes the fast path.
     walk.dims.push_back(1);
     for (auto& of_input : walk.strides) of_input.push_back(1);
   }
@@ -97,7 +97,8 @@ PointwiseLayout merged_layout(const std::string& kernel, const Shape& dims,
   layout.rank = static_cast<int64_t>(walk.dims.size());
   std::copy(walk.dims.begin(), walk.dims.end(), layout.dims.begin());
   for (size_t n = 0; n < strides.size(); ++n) {
-    std::copy(walk.strides[n].begin(), walk.strides[n].end(), layout.strides[n].begin());
+    std::copy(walk.strides[n].begin(), walk.strides[n].end(),
+              layout.strides.begin() + static_cast<std::ptrdiff_t>(n) * kMaxRank);
   }
   return layout;
 }

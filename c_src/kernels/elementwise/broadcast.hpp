@@ -1,5 +1,5 @@
-// Broadcasting as in NumPy, worked out on the host: how each input is walked through while the
-// output is written from its first element to its last.
+// NumPy broadcasting, resolved on the host: the strides with which each input is traversed while
+// the output is written from its first element to its last.
 #pragma once
 
 #include <array>
@@ -8,40 +8,33 @@
 #include <vector>
 
 #include "kernels/descriptor.hpp"
+#include "kernels/elementwise/pointwise_args.h"
 
 namespace dala {
 
-inline constexpr int kMaxRank = 8;    // MAX_RANK in pointwise_layout.cl
-inline constexpr int kMaxInputs = 4;  // MAX_INPUTS
+inline constexpr int kMaxRank = MAX_RANK;
+inline constexpr int kMaxInputs = MAX_INPUTS;
 
-// A way through the elements of an output: dimensions innermost first, after adjacent ones that
-// every input goes through in one stride have been merged; per input its stride in each of them.
-// There is always at least one dimension.
+// A traversal of the output's elements: its dimensions, innermost first, and each input's stride in
+// each of them. Adjacent dimensions that every input traverses with one stride are merged. There is
+// always at least one dimension.
 struct Walk {
   int64_t count = 0;
   std::vector<int64_t> dims;
   std::vector<std::vector<int64_t>> strides;
 };
 
-// The same layout as the struct of that name in pointwise_layout.cl.
-struct PointwiseLayout {
-  int64_t count = 0;
-  int64_t chunk = 0;
-  int64_t rank = 1;
-  std::array<int64_t, kMaxRank> dims{};
-  std::array<std::array<int64_t, kMaxRank>, kMaxInputs> strides{};
-};
-
-// Throws `shape_mismatch` unless every input repeats evenly into the output.
+// Throws `shape_mismatch` unless every input broadcasts to the output.
 void need_broadcast(const std::string& kernel, const Call& call);
 
-// How inputs broadcast to an output of that shape: they fit, and the output has elements.
+// The traversal of inputs that broadcast to an output. Precondition: they do, and the output has
+// elements.
 Walk broadcast_walk(const std::vector<Shape>& inputs, const Shape& output);
 PointwiseLayout broadcast_layout(const std::string& kernel, const std::vector<TensorType>& inputs,
                                  const Shape& output);
 
-// A layout from dimensions and strides, outermost first: adjacent dimensions that every operand
-// walks through in one stride become one. More than kMaxRank remaining ones are `unsupported`.
+// A layout from dimensions and strides, outermost first. Adjacent dimensions that every operand
+// traverses with one stride are merged; throws `unsupported` if more than kMaxRank remain.
 PointwiseLayout merged_layout(const std::string& kernel, const Shape& dims,
                               const std::vector<Shape>& strides);
 

@@ -9,12 +9,14 @@
 // Edge rules: float to integer truncates toward zero and saturates, NaN becomes 0; integer to
 // integer keeps the low bits; integer to float and double to float round to nearest.
 
+#include "kernels/common/fp_contract_off.h"
+
 static inline T BODY(T0 x) {
 #if T0_FLOAT && !T_FLOAT
   const UT ones = ~(UT)0;
 #if T_SIGNED
   const T highest = (T)(ones >> 1);
-  const T lowest = (T)~(ones >> 1);
+  const T lowest = (T) ~(ones >> 1);
   const T0 floor = -(T0)T_LIMIT;
 #else
   const T highest = ones;
@@ -24,7 +26,7 @@ static inline T BODY(T0 x) {
   if (x != x) return 0;
   if (x >= (T0)T_LIMIT) return highest;
 #if T_BITS == 8
-  // By way of int, which vector units convert to.
+  // Via int, to which vector units can convert.
   return x <= floor ? lowest : (T)(int)x;
 #else
   return x <= floor ? lowest : (T)x;

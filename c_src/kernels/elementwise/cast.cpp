@@ -29,14 +29,15 @@ Part cast_source(DType from, DType to) {
 }
 
 // All casts to one type.
-std::vector<Part> parts_to(const Planner& planner, DType to) {
-  std::vector<Part> parts = pointwise_head(planner);
+ProgramSource source_to(const Planner& planner, DType to) {
+  ProgramSource source;
   for (DType from : kAllDTypes) {
     if (from == DType::f64 && !planner.fp64()) continue;
-    parts.push_back(cast_source(from, to));
-    parts.push_back(pointwise_part(planner, entry_of(from), function_of(from, to), {from}, to, 0));
+    source.parts.push_back(cast_source(from, to));
+    source.parts.push_back(
+        pointwise_part(planner, entry_of(from), function_of(from, to), {from}, to, 0));
   }
-  return parts;
+  return source;
 }
 
 }  // namespace
@@ -45,8 +46,8 @@ Descriptor cast_kernel() {
   Descriptor cast;
   cast.name = "cast";
   cast.summary =
-      "Converts to the output's element type: floats to integers truncate and saturate (NaN is 0), "
-      "integers to integers wrap, to floats they round to nearest.";
+      "Converts to the output's element type: floats to integers truncate and saturate (NaN "
+      "becomes 0), integers to integers wrap, integers to floats round to nearest.";
   cast.dtypes = kEveryDType;
   cast.output_rule = "any element type, a shape that the input broadcasts to";
   cast.check = [](const Call& call) { need_broadcast("cast", call); };
@@ -54,7 +55,7 @@ Descriptor cast_kernel() {
     planner.need_arithmetic("cast", call);
     const DType to = call.output.dtype;
     const Entry entry{
-        planner.program(text("cast to ", to_string(to)), [&] { return parts_to(planner, to); }),
+        planner.program(text("cast to ", to_string(to)), [&] { return source_to(planner, to); }),
         entry_of(call.inputs[0].dtype)};
     return pointwise_launch(planner, entry, call,
                             broadcast_layout("cast", call.inputs, call.output.shape), {});

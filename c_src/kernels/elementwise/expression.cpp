@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <string_view>
 
 #include "kernels/checks.hpp"
 #include "kernels/element.hpp"
@@ -11,6 +12,12 @@ namespace dala {
 namespace {
 
 constexpr const char* kInputNames[] = {"x", "y", "z", "w"};
+
+// Compilers recurse into an expression, so each level of nesting takes stack, and the size of the
+// generated code grows with the length of the text.
+constexpr size_t kMaxCharacters = 4096;
+constexpr int kMaxNesting = 64;  // of parentheses
+constexpr int kMaxPrefix = 16;   // consecutive prefix operators
 
 [[noreturn]] void reject(const std::string& kernel, const std::string& problem) {
   throw Error(Reason::invalid_param, text("the expression of ", kernel, " ", problem));
@@ -22,9 +29,31 @@ bool is_identifier(const std::string& name) {
          std::all_of(name.begin(), name.end(), plain);
 }
 
-// Statements, blocks, directives, strings, comments and pointers have no place in an expression,
-// nor have parentheses that close what the text did not open.
+void check_nesting(const std::string& kernel, const std::string& expression) {
+  int open = 0;
+  int prefix = 0;
+  for (char c : expression) {
+    open += c == '(' ? 1 : c == ')' ? -1 : 0;
+    if (open < 0) break;
+    if (open > kMaxNesting) {
+      reject(kernel, text("nests parentheses more than ", kMaxNesting, " levels deep"));
+    }
+    if (c == ' ') continue;
+    prefix = std::string_view("+-!~&*").find(c) == std::string_view::npos ? 0 : prefix + 1;
+    if (prefix > kMaxPrefix) {
+      reject(kernel, text("has more than ", kMaxPrefix, " prefix operators in a row"));
+    }
+  }
+  if (open != 0) reject(kernel, "has unbalanced parentheses");
+}
+
+// Rejects statements, blocks, directives, strings, comments and pointers, as well as parentheses
+// that close what the text did not open.
 void check_expression(const std::string& kernel, const std::string& expression) {
+  if (expression.size() > kMaxCharacters) {
+    reject(kernel, text("has ", expression.size(), " characters, at most ", kMaxCharacters,
+                        " are allowed"));
+  }
   if (std::all_of(expression.begin(), expression.end(),
                   [](unsigned char c) { return std::isspace(c) != 0; })) {
     reject(kernel, "is empty");
@@ -35,19 +64,14 @@ void check_expression(const std::string& kernel, const std::string& expression) 
       reject(kernel, text("must not contain ", static_cast<char>(c)));
     }
   }
-  // The last three are pointer casts and names that belong to the compiler; the ones before them
-  // are comments and other spellings of what is ruled out above.
+  // The last three are pointer casts and names reserved for the compiler; the others are comments
+  // and alternative spellings of the characters above.
   for (const char* piece : {"//", "/*", "??", "%:", "<%", "%>", "<:", ":>", "*)", "* )", "__"}) {
     if (expression.find(piece) != std::string::npos) {
       reject(kernel, text("must not contain ", piece));
     }
   }
-  int open = 0;
-  for (char c : expression) {
-    open += c == '(' ? 1 : c == ')' ? -1 : 0;
-    if (open < 0) break;
-  }
-  if (open != 0) reject(kernel, "has parentheses that do not match");
+  check_nesting(kernel, expression);
 }
 
 void check_names(const std::string& kernel, const std::vector<std::string>& params) {
@@ -55,19 +79,19 @@ void check_names(const std::string& kernel, const std::vector<std::string>& para
     const std::string& name = params[i];
     if (!is_identifier(name)) {
       throw Error(Reason::invalid_param,
-                  text("parameters of ", kernel, " are named like C variables, got ", name));
+                  text("parameter names of ", kernel, " must be C identifiers, got ", name));
     }
     const bool input =
         std::find(std::begin(kInputNames), std::end(kInputNames), name) != std::end(kInputNames);
     if (input || std::find(params.begin(), params.begin() + static_cast<std::ptrdiff_t>(i), name) !=
                      params.begin() + static_cast<std::ptrdiff_t>(i)) {
-      throw Error(Reason::invalid_param,
-                  text("the parameter ", name, " of ", kernel, " has a name already taken"));
+      throw Error(Reason::invalid_param, text("the parameter name ", name, " of ", kernel,
+                                              " is taken by an input or another parameter"));
     }
   }
 }
 
-// A name in front of a parenthesis.
+// Whether a name is followed by a parenthesis.
 bool calls_function(const std::string& expression) {
   char before = ' ';
   for (unsigned char c : expression) {
@@ -89,7 +113,8 @@ std::string function_source(const std::string& expression, int inputs,
               ");\n}\n");
 }
 
-// Different functions may meet in a fused kernel, so each has a name made of what it is.
+// Several expressions may be fused into one kernel, so the name of each contains a hash of its
+// source.
 std::string function_name(const std::string& source, DType dtype) {
   uint64_t hash = 14695981039346656037u;  // FNV-1a
   for (unsigned char c : source) hash = (hash ^ c) * 1099511628211u;
@@ -97,12 +122,12 @@ std::string function_name(const std::string& source, DType dtype) {
 }
 
 Part function_part(const std::string& source, DType dtype) {
-  Part part{"", element_defines(dtype), source};
+  Part part{"", element_defines(dtype), source, true};
   part.defines.emplace_back("NAME", function_name(source, dtype));
   return part;
 }
 
-// 0.5 is meant to be of the kernel's own precision.
+// Literals such as 0.5 have the precision of the kernel.
 std::string options_for(DType dtype) {
   return dtype == DType::f32 ? "-cl-single-precision-constant" : "";
 }
@@ -151,16 +176,16 @@ Descriptor make_pointwise_expression(const std::string& name, const std::string&
   descriptor.plan = [name, params, source](const Call& call, Planner& planner) {
     planner.need_arithmetic(name, call);
     const DType dtype = call.output.dtype;
-    const auto parts = [&] {
+    const auto program_source = [&] {
       const std::vector<DType> types(call.inputs.size(), dtype);
-      std::vector<Part> all = pointwise_head(planner);
-      all.push_back(function_part(source, dtype));
-      all.push_back(pointwise_part(planner, "run_expression", function_name(source, dtype), types,
-                                   dtype, static_cast<int>(params.size())));
-      return all;
+      return ProgramSource{{},
+                           {{"common/fp_contract_off.h"},
+                            function_part(source, dtype),
+                            pointwise_part(planner, "run_expression", function_name(source, dtype),
+                                           types, dtype, static_cast<int>(params.size()))}};
     };
-    const Entry entry{planner.program(text("expression ", to_string(dtype), "\n", source), parts,
-                                      options_for(dtype)),
+    const Entry entry{planner.program(text("expression ", to_string(dtype), "\n", source),
+                                      program_source, options_for(dtype)),
                       "run_expression"};
     return pointwise_launch(planner, entry, call,
                             broadcast_layout(name, call.inputs, call.output.shape),

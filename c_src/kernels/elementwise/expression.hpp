@@ -9,9 +9,9 @@
 namespace dala {
 
 // A kernel of that name whose output element is the expression's value. Inputs are named x, y, z
-// and w in order, parameters by their names; all are of the output's type, f32 or f64. Throws
-// `invalid_param` for names or text that could be anything but one expression. Whether the text
-// compiles shows when the kernel is built.
+// and w in order, parameters by their names; all have the output's type, f32 or f64. Throws
+// `invalid_param` for invalid names, and for text that could be anything but one expression.
+// Compile errors are reported when the kernel is built.
 Descriptor make_pointwise_expression(const std::string& name, const std::string& expression,
                                      int inputs, const std::vector<std::string>& params);
 

@@ -5,11 +5,27 @@
 //             without undefined behaviour; T itself for floats
 //   T_FLOAT   1 for float and double, else 0
 //   T_SIGNED  1 for types with negative values, else 0
-//   OP(name)  the function's name, which tells T: a program may have this file for several types
-//   LOG, POW  the logarithm and the power for T: the builtin ones, or log_cpu.cl's and pow_cpu.cl's
+//   OP(name)  the function's name, which includes T: a program may have this file for several types
 //
 // Edge rules: integers wrap; an integer divided by zero is 0; floats follow IEEE 754, and min and
-// max give NaN when either argument is NaN. No preconditions: every argument is defined.
+// max return NaN when either argument is NaN. No preconditions: every argument is defined.
+
+#include "kernels/common/fp_contract_off.h"
+
+// The logarithm and the power for T: the builtins, or the vectorisable ones of the CPU family.
+#if CPU_CLASS && T_FLOAT && T_BITS == 32
+#include "kernels/elementwise/log_cpu.cl"
+#include "kernels/elementwise/pow_cpu.cl"
+#define LOG log_f32
+#define POW pow_f32
+#elif CPU_CLASS && T_FLOAT
+#include "kernels/elementwise/log_cpu.cl"
+#define LOG log_f64
+#define POW pow
+#else
+#define LOG log
+#define POW pow
+#endif
 
 static inline T OP(identity)(T x) { return x; }
 
@@ -60,7 +76,7 @@ static inline T OP(div)(T a, T b) {
   return b == 0 ? (T)0 : quotient;
 }
 
-// By squaring. A negative power of anything but 1 and -1 is below 1, and that truncates to 0.
+// By squaring. Negative powers of all bases but 1 and -1 truncate to 0.
 static inline T OP(pow)(T base, T exponent) {
 #if T_SIGNED
   if (exponent < 0) {
@@ -87,3 +103,6 @@ static inline T OP(abs)(T x) {
 }
 
 #endif
+
+#undef LOG
+#undef POW

@@ -7,57 +7,125 @@
 namespace dala {
 namespace {
 
-constexpr int64_t kChunk =
-    64 * 1024;  // enough to hide the start of a group, small enough to spread
+constexpr int64_t kChunk = 64 * 1024;  // amortises the start of a group, still balances the load
 constexpr int64_t kSmallChunk = 2 * 1024;
 
-// Every operation of ops.cl that is a kernel of its own.
-const std::vector<PointwiseOp>& operations(DType dtype) {
-  static const std::vector<PointwiseOp> for_all = {
-      {"identity", 1, 0}, {"add", 2, 0},        {"sub", 2, 0},   {"mul", 2, 0},  {"div", 2, 0},
-      {"min", 2, 0},      {"max", 2, 0},        {"pow", 2, 0},   {"abs", 1, 0},  {"neg", 1, 0},
-      {"relu", 1, 1},     {"scalar_mul", 1, 1}, {"clamp", 1, 2}, {"fill", 0, 1},
+struct Operations {
+  std::vector<PointwiseOp> for_all;
+  std::vector<PointwiseOp> for_floats;
+  std::vector<PointwiseOp> for_integers;
+};
+
+std::vector<PointwiseOp> ops_of(OpFile file, int inputs, const std::vector<const char*>& names) {
+  std::vector<PointwiseOp> result;
+  const int params = file == OpFile::compare ? 1 : 0;
+  for (const char* name : names) result.push_back({name, inputs, params, file});
+  return result;
+}
+
+std::vector<PointwiseOp> joined(std::vector<PointwiseOp> a, const std::vector<PointwiseOp>& b) {
+  a.insert(a.end(), b.begin(), b.end());
+  return a;
+}
+
+const Operations& operations_of(OpFile file) {
+  static const Operations ops{{{"identity", 1, 0},
+                               {"add", 2, 0},
+                               {"sub", 2, 0},
+                               {"mul", 2, 0},
+                               {"div", 2, 0},
+                               {"min", 2, 0},
+                               {"max", 2, 0},
+                               {"pow", 2, 0},
+                               {"abs", 1, 0},
+                               {"neg", 1, 0},
+                               {"relu", 1, 1},
+                               {"scalar_mul", 1, 1},
+                               {"clamp", 1, 2},
+                               {"fill", 0, 1}},
+                              ops_of(OpFile::ops, 1, {"exp", "log", "sqrt", "tanh", "sigmoid"}),
+                              {}};
+  static const Operations functions{
+      joined(ops_of(OpFile::functions, 1, {"sign"}),
+             {{"remainder", 2, 0, OpFile::functions}, {"select", 3, 0, OpFile::functions}}),
+      joined(ops_of(OpFile::functions, 1,
+                    {"ceil",  "floor", "round", "sin",   "cos",   "tan",   "asin",
+                     "acos",  "atan",  "sinh",  "cosh",  "asinh", "acosh", "atanh",
+                     "expm1", "log1p", "cbrt",  "rsqrt", "erf",   "erfc",  "erf_inv"}),
+             {{"atan2", 2, 0, OpFile::functions}}),
+      joined(
+          ops_of(OpFile::functions, 1, {"bitwise_not", "population_count", "count_leading_zeros"}),
+          ops_of(OpFile::functions, 2,
+                 {"bitwise_and", "bitwise_or", "bitwise_xor", "left_shift", "right_shift"}))};
+  static const Operations compare{
+      joined(ops_of(OpFile::compare, 2,
+                    {"equal", "not_equal", "less", "less_equal", "greater", "greater_equal",
+                     "logical_and", "logical_or", "logical_xor"}),
+             ops_of(OpFile::compare, 1, {"logical_not"})),
+      ops_of(OpFile::compare, 1, {"is_nan", "is_infinity"}),
+      {}};
+  switch (file) {
+    case OpFile::functions:
+      return functions;
+    case OpFile::compare:
+      return compare;
+    default:
+      return ops;
+  }
+}
+
+// Every operation of a file that is a kernel of its own.
+std::vector<PointwiseOp> operations(OpFile file, DType dtype) {
+  const Operations& all = operations_of(file);
+  return joined(all.for_all, is_float(dtype) ? all.for_floats : all.for_integers);
+}
+
+std::string name_of(OpFile file) {
+  switch (file) {
+    case OpFile::functions:
+      return "functions";
+    case OpFile::compare:
+      return "compare";
+    default:
+      return "ops";
+  }
+}
+
+// Long on the CPU: see Body.
+bool is_heavy(const PointwiseOp& op, DType dtype) {
+  static const std::vector<std::string> long_on_floats = {"exp", "log", "pow", "sigmoid", "tanh"};
+  static const std::vector<std::string> long_on_integers = {"div", "pow", "remainder"};
+  static const std::vector<std::string> short_functions = {"sign", "select", "ceil", "floor",
+                                                           "round"};
+  const auto among = [&op](const std::vector<std::string>& names) {
+    return std::find(names.begin(), names.end(), op.name) != names.end();
   };
-  static const std::vector<PointwiseOp> for_floats = [] {
-    auto all = for_all;
-    for (const char* body : {"exp", "log", "sqrt", "tanh", "sigmoid"}) {
-      all.push_back({body, 1, 0});
-    }
-    return all;
-  }();
-  return is_float(dtype) ? for_floats : for_all;
+  if (!is_float(dtype)) return among(long_on_integers);
+  return op.file == OpFile::functions ? !among(short_functions) : among(long_on_floats);
 }
 
 const Loop& element_loop() {
   static const Loop loop{
-      "pointwise", {"elementwise/slots.cl"}, "fusion/fused_cpu.cl", "fusion/fused_gpu.cl"};
+      "pointwise", {}, "elementwise/elements_fused_cpu.cl", "elementwise/elements_fused_gpu.cl"};
   return loop;
 }
 
-// Builtin functions own the plain names, so kernels get a prefix.
+// Builtin functions occupy the plain names, so kernels get a prefix.
 std::string entry_of(const PointwiseOp& op) { return "run_" + op.name; }
 std::string function_of(const PointwiseOp& op, DType dtype) {
   return text("op_", op.name, "_", to_string(dtype));
 }
 
-// All operations on one type.
-std::vector<Part> op_source(const Planner& planner, DType dtype) {
-  const bool own_log = planner.cpu_class() && is_float(dtype);
-  const bool own_pow = planner.cpu_class() && dtype == DType::f32;
-  std::vector<Part> parts;
-  if (own_log) parts.push_back({"elementwise/log_cpu.cl", element_defines(dtype)});
-  if (own_pow) parts.push_back({"elementwise/pow_cpu.cl", {}});
-  Part ops{"elementwise/ops.cl", element_defines(dtype)};
+// The operations of a file on one type.
+Part op_source(OpFile file, DType dtype) {
+  Part ops{"elementwise/" + name_of(file) + ".cl", element_defines(dtype)};
   ops.defines.emplace_back("OP(name)", text("op_##name##_", to_string(dtype)));
-  ops.defines.emplace_back("LOG", own_log ? text("log_", to_string(dtype)) : "log");
-  ops.defines.emplace_back("POW", own_pow ? "pow_f32" : "pow");
-  parts.push_back(std::move(ops));
-  return parts;
+  return ops;
 }
 
-// The output may share memory with an input that has its very elements, since each is read before
-// it is written. An input of another size cannot be the same buffer.
-bool right_in_place(const Call& call) {
+// The output may alias an input whose elements have the output's size, since each element is read
+// before it is written. An input of another size in bytes cannot be the same buffer.
+bool runs_in_place(const Call& call) {
   return std::all_of(call.inputs.begin(), call.inputs.end(), [&](const TensorType& input) {
     return input.bytes() != call.output.bytes() ||
            size_of(input.dtype) == size_of(call.output.dtype);
@@ -66,12 +134,22 @@ bool right_in_place(const Call& call) {
 
 }  // namespace
 
+std::vector<DType> input_types(const PointwiseOp& op, DType dtype) {
+  std::vector<DType> types(static_cast<size_t>(op.inputs), dtype);
+  if (op.name == "select") types[0] = DType::u8;
+  return types;
+}
+
+DType result_type(const PointwiseOp& op, DType dtype) {
+  return op.file == OpFile::compare ? DType::u8 : dtype;
+}
+
 Spread spread_out(const Planner& planner, int64_t count) {
   Spread spread;
   if (planner.cpu_class()) {
     const int64_t busy = std::min(planner.busy_groups(), count / kSmallChunk);
     const int64_t groups = std::max({ceil_div(count, kChunk), busy, int64_t{1}});
-    // A multiple of 64 elements keeps groups off each other's cache lines.
+    // Chunks are multiples of 64 elements, so that groups do not share cache lines.
     spread.chunk = ceil_div(ceil_div(count, groups), 64) * 64;
     spread.range.global[0] = static_cast<size_t>(ceil_div(count, spread.chunk));
   } else {
@@ -84,12 +162,6 @@ Spread spread_out(const Planner& planner, int64_t count) {
 
 std::string pointwise_template(const Planner& planner) {
   return planner.cpu_class() ? "elementwise/pointwise_cpu.cl" : "elementwise/pointwise_gpu.cl";
-}
-
-std::vector<Part> pointwise_head(const Planner& planner) {
-  std::vector<Part> parts{{"elementwise/pointwise_layout.cl"}};
-  if (planner.cpu_class()) parts.push_back({"stream_cpu.cl"});
-  return parts;
 }
 
 Part pointwise_part(const Planner& planner, const std::string& entry, const std::string& body,
@@ -120,29 +192,25 @@ Body pointwise_body(const Call& call, std::string function, std::vector<Part> so
   return body;
 }
 
-Body op_body(const PointwiseOp& op, const Call& call, const Planner& planner,
+Body op_body(const PointwiseOp& op, DType dtype, const Call& call,
              const std::vector<Value>& values) {
-  const DType dtype = call.output.dtype;
-  Body body = pointwise_body(call, function_of(op, dtype), op_source(planner, dtype), values);
-  const std::vector<std::string> long_ones =
-      is_float(dtype) ? std::vector<std::string>{"exp", "log", "pow", "sigmoid", "tanh"}
-                      : std::vector<std::string>{"div", "pow"};
-  body.heavy = std::find(long_ones.begin(), long_ones.end(), op.name) != long_ones.end();
+  Body body = pointwise_body(call, function_of(op, dtype), {op_source(op.file, dtype)}, values);
+  body.heavy = is_heavy(op, dtype);
   // Its constants are of double precision, and have to stay that.
   if (dtype == DType::f64) body.options = "";
   return body;
 }
 
 Entry pointwise_entry(Planner& planner, const PointwiseOp& op, DType dtype) {
-  auto program = planner.program(text("pointwise ", to_string(dtype)), [&] {
-    std::vector<Part> parts = pointwise_head(planner);
-    for (Part& part : op_source(planner, dtype)) parts.push_back(std::move(part));
-    for (const PointwiseOp& each : operations(dtype)) {
-      const std::vector<DType> types(static_cast<size_t>(each.inputs), dtype);
-      parts.push_back(pointwise_part(planner, entry_of(each), function_of(each, dtype), types,
-                                     dtype, each.params));
+  const std::string key = text("pointwise ", name_of(op.file), " ", to_string(dtype));
+  auto program = planner.program(key, [&] {
+    ProgramSource source{{}, {op_source(op.file, dtype)}};
+    for (const PointwiseOp& each : operations(op.file, dtype)) {
+      source.parts.push_back(pointwise_part(planner, entry_of(each), function_of(each, dtype),
+                                            input_types(each, dtype), result_type(each, dtype),
+                                            each.params));
     }
-    return parts;
+    return source;
   });
   return {std::move(program), entry_of(op)};
 }
@@ -150,7 +218,7 @@ Entry pointwise_entry(Planner& planner, const PointwiseOp& op, DType dtype) {
 Launch pointwise_launch(const Planner& planner, const Entry& entry, const Call& call,
                         PointwiseLayout layout, const std::vector<Value>& values) {
   Launch launch;
-  launch.in_place = right_in_place(call);
+  launch.in_place = runs_in_place(call);
   if (layout.count == 0) return launch;
 
   const Spread spread = spread_out(planner, layout.count);

@@ -1,5 +1,5 @@
-// Launching pointwise kernels: one way for every kernel whose output element depends on the input
-// elements at the same place.
+// Launches of pointwise kernels: every kernel whose output element depends only on the input
+// elements at the same position.
 #pragma once
 
 #include <memory>
@@ -11,41 +11,49 @@
 
 namespace dala {
 
-// An operation on one element: a function of ops.cl by its name there, its inputs, then its
-// parameters.
+// The files of operations. Those of one file and element type share a program.
+enum class OpFile {
+  ops,        // ops.cl: arithmetic
+  functions,  // functions.cl: functions of floats, operations on bits, select
+  compare,    // compare.cl: comparison and logic, whose results are u8
+};
+
+// An operation on one element: a function by its name in its file, its inputs, then its parameters.
 struct PointwiseOp {
   std::string name;
   int inputs = 1;
   int params = 0;
+  OpFile file = OpFile::ops;
 };
+
+// The element types of an operation's inputs and of its result, for elements of that type.
+std::vector<DType> input_types(const PointwiseOp& op, DType dtype);
+DType result_type(const PointwiseOp& op, DType dtype);
 
 // The template of this device's class.
 std::string pointwise_template(const Planner& planner);
-
-// What a program has in front of such instances.
-std::vector<Part> pointwise_head(const Planner& planner);
 
 // One instance of the template: a kernel `entry` that applies the function `body`.
 Part pointwise_part(const Planner& planner, const std::string& entry, const std::string& body,
                     const std::vector<DType>& input_types, DType output, int params);
 
-// A body over elements. What defines `function`, and the build options that it needs, are up to
-// the caller.
+// A body over elements. The caller supplies the source of `function` and the build options that it
+// needs.
 Body pointwise_body(const Call& call, std::string function, std::vector<Part> source,
                     const std::vector<Value>& values);
-// The body that is one of the operations.
-Body op_body(const PointwiseOp& op, const Call& call, const Planner& planner,
+// The body that is one of the operations, on elements of that type.
+Body op_body(const PointwiseOp& op, DType dtype, const Call& call,
              const std::vector<Value>& values);
 
-// The kernel that applies an operation to elements of one type, in the program it shares with all
-// other operations on that type.
+// The kernel that applies an operation to elements of one type, in the program it shares with the
+// other operations of its file on that type.
 struct Entry {
   std::shared_ptr<Program> program;
   std::string name;
 };
 Entry pointwise_entry(Planner& planner, const PointwiseOp& op, DType dtype);
 
-// How the elements, or places, of an output are dealt out to work-groups.
+// How the elements, or places, of an output are distributed over work-groups.
 struct Spread {
   Range range;
   int64_t chunk = 0;  // per work-group (CPU class)

@@ -1,17 +1,22 @@
-// out[i] = BODY(in0[i], ..., p0, ...), for devices that are CPUs.
+// out[i] = BODY(in0[i], ..., p0, ...), CPU family.
 //
 //   in0..     N_INPUTS inputs of types T0.., broadcast to the output by their strides
 //   p0..      N_PARAMS parameters of type T
 //   out       layout.count elements of type T
-//   layout    see pointwise_layout.cl
+//   layout    see pointwise_args.h
 //
-// A work-group is one item and owns layout.chunk consecutive elements of the output, cut into runs
-// along the innermost dimension. The run loops are simple enough for the compiler to vectorise.
-// Edge rule: the last chunk ends at layout.count. Preconditions: 1 <= rank <= MAX_RANK, dims > 0;
-// an input that shares memory with the output has the output's layout, which is why iterations are
-// independent and the loops say so. Nothing is assumed about alignment beyond the element's.
+// A work-group is one item and owns layout.chunk consecutive elements of the output, split into
+// runs along the innermost dimension. The loops over a run are simple enough for the compiler to
+// vectorise. Edge rule: the last chunk ends at layout.count. Preconditions: 1 <= rank <= MAX_RANK,
+// dims > 0; an input that aliases the output has the output's layout, which makes the iterations
+// independent. Operands need no alignment beyond that of an element.
 //
-// A large output is written past the caches, see stream_cpu.cl.
+// A large output is written with non-temporal stores, see stream_cpu.cl.
+
+#include "kernels/common/kernel.h"
+#include "kernels/common/loops.h"
+#include "kernels/common/stream_cpu.cl"
+#include "kernels/elementwise/pointwise_layout.cl"
 
 #if N_INPUTS > 0
 #define HAS_INPUTS 1
@@ -24,34 +29,25 @@
 #define HAS_PARAMS 0
 #endif
 
-#ifndef INDEPENDENT_LOOP
-#ifdef __clang__
-#define INDEPENDENT_LOOP _Pragma("clang loop vectorize(assume_safety)")
-#else
-#define INDEPENDENT_LOOP
-#endif
-#endif
-
-__kernel __attribute__((reqd_work_group_size(1, 1, 1)))
-void ENTRY(POINTWISE_ARGUMENTS) {
+SINGLE_ITEM_KERNEL void ENTRY(POINTWISE_ARGUMENTS) {
   const long begin = (long)get_group_id(0) * layout.chunk;
   const long end = min(begin + layout.chunk, layout.count);
   if (begin >= end) return;
 
   const long row_length = layout.dims[0];
-  const long s0 = layout.strides[0][0], s1 = layout.strides[1][0];
-  const long s2 = layout.strides[2][0], s3 = layout.strides[3][0];
+  const long s0 = layout.strides[0], s1 = layout.strides[MAX_RANK];
+  const long s2 = layout.strides[2 * MAX_RANK], s3 = layout.strides[3 * MAX_RANK];
   bool all_one = true;
-  for (int n = 0; n < N_INPUTS; ++n) all_one = all_one && layout.strides[n][0] == 1;
+  for (int n = 0; n < N_INPUTS; ++n) all_one = all_one && layout.strides[n * MAX_RANK] == 1;
 
-  // Where the chunk begins: a position in every dimension, and per input the offset of its row.
+  // The position of the chunk in every dimension, and the offset of its row in each input.
   long position[MAX_RANK];
   long row[MAX_INPUTS] = {0, 0, 0, 0};
   long rest = begin / row_length;
   for (long d = 1; d < layout.rank; ++d) {
     position[d] = rest % layout.dims[d];
     rest /= layout.dims[d];
-    for (int n = 0; n < N_INPUTS; ++n) row[n] += position[d] * layout.strides[n][d];
+    for (int n = 0; n < N_INPUTS; ++n) row[n] += position[d] * layout.strides[n * MAX_RANK + d];
   }
 
   const bool stream = all_one && streams(layout.count * sizeof(T));
@@ -84,6 +80,19 @@ void ENTRY(POINTWISE_ARGUMENTS) {
     } else if (s0 == 0 && s1 == 1) {
       INDEPENDENT_LOOP
       for (long j = 0; j < run; ++j) out[i + j] = APPLY(b0, b1 + j, b2, b3);
+#elif N_INPUTS == 3
+    } else if (s0 == 1 && s1 == 1 && s2 == 0) {
+      INDEPENDENT_LOOP
+      for (long j = 0; j < run; ++j) out[i + j] = APPLY(b0 + j, b1 + j, b2, b3);
+    } else if (s0 == 1 && s1 == 0 && s2 == 1) {
+      INDEPENDENT_LOOP
+      for (long j = 0; j < run; ++j) out[i + j] = APPLY(b0 + j, b1, b2 + j, b3);
+    } else if (s0 == 1 && s1 == 0 && s2 == 0) {
+      INDEPENDENT_LOOP
+      for (long j = 0; j < run; ++j) out[i + j] = APPLY(b0 + j, b1, b2, b3);
+    } else if (s0 == 0 && s1 == 1 && s2 == 1) {
+      INDEPENDENT_LOOP
+      for (long j = 0; j < run; ++j) out[i + j] = APPLY(b0, b1 + j, b2 + j, b3);
 #endif
     } else {
       for (long j = 0; j < run; ++j) {
@@ -93,10 +102,11 @@ void ENTRY(POINTWISE_ARGUMENTS) {
     i += run;
     column = 0;
     for (long d = 1; d < layout.rank; ++d) {
-      for (int n = 0; n < N_INPUTS; ++n) row[n] += layout.strides[n][d];
+      for (int n = 0; n < N_INPUTS; ++n) row[n] += layout.strides[n * MAX_RANK + d];
       if (++position[d] < layout.dims[d]) break;
       position[d] = 0;
-      for (int n = 0; n < N_INPUTS; ++n) row[n] -= layout.dims[d] * layout.strides[n][d];
+      for (int n = 0; n < N_INPUTS; ++n)
+        row[n] -= layout.dims[d] * layout.strides[n * MAX_RANK + d];
     }
   }
   if (stream) end_stream();

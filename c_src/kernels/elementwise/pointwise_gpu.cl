@@ -1,12 +1,14 @@
-// out[i] = BODY(in0[i], ..., p0, ...), for devices with many narrow processors.
+// out[i] = BODY(in0[i], ..., p0, ...), GPU family.
 //
 //   in0..     N_INPUTS inputs of types T0.., broadcast to the output by their strides
 //   p0..      N_PARAMS parameters of type T
 //   out       layout.count elements of type T
-//   layout    see pointwise_layout.cl
+//   layout    see pointwise_args.h
 //
-// One work item per element. Edge rule: items past layout.count do nothing. Preconditions:
-// 1 <= rank <= MAX_RANK, dims > 0; an input that shares memory with the output has its layout.
+// One work-item per element. Edge rule: items past layout.count do nothing. Preconditions:
+// 1 <= rank <= MAX_RANK, dims > 0; an input that aliases the output has the output's layout.
+
+#include "kernels/elementwise/pointwise_layout.cl"
 
 #if N_INPUTS > 0
 #define HAS_INPUTS 1
@@ -26,11 +28,11 @@ __kernel void ENTRY(POINTWISE_ARGUMENTS) {
   long at[MAX_INPUTS] = {0, 0, 0, 0};
   long rest = i;
   for (long d = 0; d < layout.rank; ++d) {
-    // The outermost dimension needs no division: what is left lies within it.
+    // The outermost dimension needs no division: the remaining index is within it.
     const bool outermost = d + 1 == layout.rank;
     const long position = outermost ? rest : rest % layout.dims[d];
     if (!outermost) rest /= layout.dims[d];
-    for (int n = 0; n < N_INPUTS; ++n) at[n] += position * layout.strides[n][d];
+    for (int n = 0; n < N_INPUTS; ++n) at[n] += position * layout.strides[n * MAX_RANK + d];
   }
   out[i] = APPLY(at[0], at[1], at[2], at[3]);
 }

@@ -1,27 +1,10 @@
-// What the pointwise kernels of both device classes share: how operands are laid out, and the
-// macros that spell argument lists for up to four inputs and four parameters.
-//
-// The output is row-major and contiguous. Dimensions are listed innermost first, after adjacent
-// ones that every operand walks through in one stride have been merged; strides are in elements,
-// 0 along a dimension in which an input repeats. There is always at least one dimension.
+// Argument lists of the pointwise kernels of both families, as macros for up to four inputs and
+// four parameters.
+#pragma once
 
-// Results are the same whether a kernel runs by itself or fused with others, so a product and a sum
-// of the same expression stay two operations in both; see fusion/fused_layout.cl.
-#pragma OPENCL FP_CONTRACT OFF
-
-#define MAX_RANK 8
-#define MAX_INPUTS 4
-
-typedef struct {
-  long count;  // elements of the output
-  long chunk;  // elements per work-group (CPU class)
-  long rank;
-  long dims[MAX_RANK];
-  long strides[MAX_INPUTS][MAX_RANK];
-} PointwiseLayout;
-
-#define PASTE_(a, b) a##b
-#define PASTE(a, b) PASTE_(a, b)
+#include "kernels/common/fp_contract_off.h"
+#include "kernels/common/paste.h"
+#include "kernels/elementwise/pointwise_args.h"
 
 // Kernel arguments: inputs, then parameters.
 #define INPUT_ARGUMENTS_0
@@ -35,7 +18,7 @@ typedef struct {
 #define PARAM_ARGUMENTS_3 PARAM_ARGUMENTS_2 const T p2,
 #define PARAM_ARGUMENTS_4 PARAM_ARGUMENTS_3 const T p3,
 
-// What the body is called with: the inputs' elements at the given indexes, then parameters.
+// Arguments of the body: the inputs' elements at the given indices, then the parameters.
 #define ELEMENTS_0(i0, i1, i2, i3)
 #define ELEMENTS_1(i0, i1, i2, i3) in0[i0]
 #define ELEMENTS_2(i0, i1, i2, i3) in0[i0], in1[i1]
@@ -51,10 +34,10 @@ typedef struct {
 #define SEPARATOR_10
 #define SEPARATOR_11 ,
 
-#define POINTWISE_ARGUMENTS                                                    \
-  PASTE(INPUT_ARGUMENTS_, N_INPUTS)                                            \
-  PASTE(PARAM_ARGUMENTS_, N_PARAMS)                                            \
+#define POINTWISE_ARGUMENTS         \
+  PASTE(INPUT_ARGUMENTS_, N_INPUTS) \
+  PASTE(PARAM_ARGUMENTS_, N_PARAMS) \
   __global T *out, const PointwiseLayout layout
-#define APPLY(i0, i1, i2, i3)                                                  \
-  BODY(PASTE(ELEMENTS_, N_INPUTS)(i0, i1, i2, i3)                              \
-           PASTE(SEPARATOR_, PASTE(HAS_INPUTS, HAS_PARAMS)) PASTE(PARAMS_, N_PARAMS))
+#define APPLY(i0, i1, i2, i3)                                                                      \
+  BODY(PASTE(ELEMENTS_, N_INPUTS)(i0, i1, i2, i3) PASTE(SEPARATOR_, PASTE(HAS_INPUTS, HAS_PARAMS)) \
+           PASTE(PARAMS_, N_PARAMS))

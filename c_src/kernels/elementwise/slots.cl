@@ -1,5 +1,6 @@
-// How the elements of buffers become values of pointwise bodies: as they are. One slot per element
-// type, with its name; see fusion/fused_cpu.cl for what slots are for.
+// Loads and stores of the elements of buffers as values of pointwise bodies, without conversion.
+// One slot per element type, named after it; fusion/fused_cpu.cl explains slots.
+#pragma once
 
 #define VALUE_f32 float
 #define VALUE_f64 double

@@ -11,19 +11,20 @@
 namespace dala {
 
 // A way through the places of an output. Stages fuse with those of the same loop. Its templates
-// are kernels ENTRY(ARGUMENTS) that run PLACE for every place; fused_cpu.cl says the contract.
+// are kernels ENTRY(ARGUMENTS) that run PLACE for every place, and include how values are held,
+// loaded and stored, by slot; fused_cpu.cl says the contract.
 struct Loop {
   std::string name;
-  std::vector<std::string> files;  // in front: how values are held, loaded and stored, by slot
+  Defines defines;  // of programs of such stages
   std::string cpu_template;
   std::string gpu_template;
 };
 
 // How a body sees an operand: the slot names the macros VALUE_slot (the type of a value),
-// LOAD_slot(pointer, place) and STORE_slot(pointer, place, value), which the loop's files define.
-// The shape is that of its places, which may be fewer than elements (a place may be a pixel).
-// Inputs broadcast to the output's shape; a buffer keeps its meaning from stage to stage, so
-// values pass from one to the next where slot and shape agree.
+// LOAD_slot(pointer, place) and STORE_slot(pointer, place, value), which the loop's templates
+// define. The shape is that of its places, which may be fewer than elements (a place may be a
+// pixel). Inputs broadcast to the output's shape; a buffer keeps its meaning from stage to stage,
+// so values pass from one to the next where slot and shape agree.
 struct Port {
   std::string slot;
   Shape shape;

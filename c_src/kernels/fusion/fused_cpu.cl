@@ -20,18 +20,24 @@
 // so. With several sections they do a block of places at a time, whose values stay in the cache.
 // Nothing is assumed about alignment beyond the element's.
 
+#include "kernels/common/fp_contract_off.h"
+#include "kernels/common/kernel.h"
+#include "kernels/common/loops.h"
+#include "kernels/common/paste.h"
+
+#define MAX_RANK 8
+
 typedef struct {
   long count;  // places
   long chunk;  // places per work-group
 #if N_WALKED > 0
   long rank;
   long dims[MAX_RANK];
-  long strides[N_WALKED][MAX_RANK];
+  long strides[N_WALKED * MAX_RANK];
 #endif
 } PASTE(ENTRY, _layout);
 
-__kernel __attribute__((reqd_work_group_size(1, 1, 1)))
-void ENTRY(ARGUMENTS const PASTE(ENTRY, _layout) layout) {
+SINGLE_ITEM_KERNEL void ENTRY(ARGUMENTS const PASTE(ENTRY, _layout) layout) {
   const long begin = (long)get_group_id(0) * layout.chunk;
   const long end = min(begin + layout.chunk, layout.count);
   if (begin >= end) return;
@@ -39,10 +45,10 @@ void ENTRY(ARGUMENTS const PASTE(ENTRY, _layout) layout) {
 #define BLOCK 256
 #define KEEP(type, name) type name[BLOCK];
 #define KEPT(name) name[j]
-#define NEXT                                                                   \
-  }                                                                            \
-  INDEPENDENT_LOOP                                                             \
-  for (long j = 0; j < run; ++j) {                                             \
+#define NEXT                       \
+  }                                \
+  INDEPENDENT_LOOP                 \
+  for (long j = 0; j < run; ++j) { \
     const long i = first + j;
 
   KEEP_VALUES
@@ -66,7 +72,7 @@ void ENTRY(ARGUMENTS const PASTE(ENTRY, _layout) layout) {
   for (long d = 1; d < layout.rank; ++d) {
     position[d] = rest % layout.dims[d];
     rest /= layout.dims[d];
-    for (int n = 0; n < N_WALKED; ++n) row[n] += position[d] * layout.strides[n][d];
+    for (int n = 0; n < N_WALKED; ++n) row[n] += position[d] * layout.strides[n * MAX_RANK + d];
   }
 
 #define ROW(n) (row[n] + column + j)
@@ -84,10 +90,11 @@ void ENTRY(ARGUMENTS const PASTE(ENTRY, _layout) layout) {
     if (column < row_length) continue;
     column = 0;
     for (long d = 1; d < layout.rank; ++d) {
-      for (int n = 0; n < N_WALKED; ++n) row[n] += layout.strides[n][d];
+      for (int n = 0; n < N_WALKED; ++n) row[n] += layout.strides[n * MAX_RANK + d];
       if (++position[d] < layout.dims[d]) break;
       position[d] = 0;
-      for (int n = 0; n < N_WALKED; ++n) row[n] -= layout.dims[d] * layout.strides[n][d];
+      for (int n = 0; n < N_WALKED; ++n)
+        row[n] -= layout.dims[d] * layout.strides[n * MAX_RANK + d];
     }
   }
 #undef ROW
@@ -99,3 +106,4 @@ void ENTRY(ARGUMENTS const PASTE(ENTRY, _layout) layout) {
 #undef KEEP
 #undef KEPT
 #undef NEXT
+#undef MAX_RANK

@@ -1,9 +1,14 @@
 // Several stages at every place of their outputs, for devices with many narrow processors.
 // ENTRY, ARGUMENTS, KEEP_VALUES, PLACE, N_WALKED and layout are those of fused_cpu.cl.
 //
-// One work item per place, so sections are nothing but scopes. Edge rule: items past layout.count do nothing. Preconditions:
-// 1 <= rank <= MAX_RANK, dims > 0; an input that shares memory with an output is read at the place
-// i only.
+// One work item per place, so sections are nothing but scopes. Edge rule: items past layout.count
+// do nothing. Preconditions: 1 <= rank <= MAX_RANK, dims > 0; an input that shares memory with an
+// output is read at the place i only.
+
+#include "kernels/common/fp_contract_off.h"
+#include "kernels/common/paste.h"
+
+#define MAX_RANK 8
 
 typedef struct {
   long count;
@@ -11,7 +16,7 @@ typedef struct {
 #if N_WALKED > 0
   long rank;
   long dims[MAX_RANK];
-  long strides[N_WALKED][MAX_RANK];
+  long strides[N_WALKED * MAX_RANK];
 #endif
 } PASTE(ENTRY, _layout);
 
@@ -21,10 +26,9 @@ __kernel void ENTRY(ARGUMENTS const PASTE(ENTRY, _layout) layout) {
 
 #define KEEP(type, name) type name;
 #define KEPT(name) name
-#define NEXT                                                                   \
-  }                                                                            \
+#define NEXT \
+  }          \
   {
-
   KEEP_VALUES
 #if N_WALKED == 0
   { PLACE }
@@ -37,7 +41,7 @@ __kernel void ENTRY(ARGUMENTS const PASTE(ENTRY, _layout) layout) {
     const bool outermost = d + 1 == layout.rank;
     const long position = outermost ? rest : rest % layout.dims[d];
     if (!outermost) rest /= layout.dims[d];
-    for (int n = 0; n < N_WALKED; ++n) at[n] += position * layout.strides[n][d];
+    for (int n = 0; n < N_WALKED; ++n) at[n] += position * layout.strides[n * MAX_RANK + d];
   }
 #define ROW(n) at[n]
 #define REPEATED(n) at[n]
@@ -50,3 +54,4 @@ __kernel void ENTRY(ARGUMENTS const PASTE(ENTRY, _layout) layout) {
 #undef KEEP
 #undef KEPT
 #undef NEXT
+#undef MAX_RANK

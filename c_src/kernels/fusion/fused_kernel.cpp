@@ -179,8 +179,7 @@ class PlaceWriter {
 
 std::vector<Part> parts_of(const Recipe& recipe, const Walk& walk, const Planner& planner) {
   const Loop& loop = *recipe.steps.front().stage->body.loop;
-  std::vector<Part> parts{{"fusion/fused_layout.cl"}};
-  for (const std::string& file : loop.files) parts.push_back({file});
+  std::vector<Part> parts{{"common/fp_contract_off.h"}};
   for (const Recipe::Step& step : recipe.steps) {
     for (const Part& part : step.stage->body.source) {
       if (std::find(parts.begin(), parts.end(), part) == parts.end()) parts.push_back(part);
@@ -197,8 +196,8 @@ std::vector<Part> parts_of(const Recipe& recipe, const Walk& walk, const Planner
   return parts;
 }
 
-std::string key_of(const std::vector<Part>& parts, const std::string& options) {
-  std::string key = "fused " + options + "\n";
+std::string key_of(const Loop& loop, const std::vector<Part>& parts, const std::string& options) {
+  std::string key = text("fused ", loop.name, " ", options, "\n");
   for (const Part& part : parts) key += part.file + "\n" + lines(part.defines) + part.code + "\n";
   return key;
 }
@@ -223,10 +222,15 @@ Value layout_value(const Walk& walk, int64_t chunk) {
 
 Launch fused_launch(const Recipe& recipe, const std::string& options, Planner& planner) {
   const Walk walk = walk_of(recipe);
+  const Loop& loop = *recipe.steps.front().stage->body.loop;
   const std::vector<Part> parts = parts_of(recipe, walk, planner);
   const Spread spread = spread_out(planner, walk.count);
   KernelStep step{planner.program(
-                      key_of(parts, options), [&] { return parts; }, options),
+                      key_of(loop, parts, options),
+                      [&] {
+                        return ProgramSource{loop.defines, parts};
+                      },
+                      options),
                   kEntry,
                   {},
                   spread.range};

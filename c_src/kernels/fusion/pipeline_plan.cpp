@@ -208,15 +208,20 @@ class Plan {
   // The order in which buffers are written and read, as the caller sees it.
   void look_through() {
     std::set<BufferPtr> written;
+    std::set<BufferPtr> seen;
+    const auto use = [&](const BufferPtr& buffer, size_t stage, int input) {
+      if (seen.insert(buffer).second)
+        plan_.uses.push_back({buffer, static_cast<int64_t>(stage), input});
+    };
     for (size_t i = 0; i < stages_.size(); ++i) {
       const Stage& stage = stages_[i].stage;
       if (stage.launch == nullptr) continue;
       for (size_t n = 0; n < stage.inputs.size(); ++n) {
         const BufferPtr& buffer = stage.inputs[n];
         if (buffer->temporary() && written.count(buffer) == 0) read_too_early(i, n);
-        plan_.uses.push_back({buffer, static_cast<int64_t>(i), static_cast<int>(n)});
+        use(buffer, i, static_cast<int>(n));
       }
-      plan_.uses.push_back({stage.output, static_cast<int64_t>(i), -1});
+      use(stage.output, i, -1);
       const bool first = written.insert(stage.output).second;
       if (first && stage.output->temporary() && !overwrites(stages_[i])) unwritten_.insert(i);
     }

@@ -20,8 +20,8 @@ struct PipelinePlan {
     double unfused_bytes = 0;         // that its stages would move one by one
   };
 
-  std::vector<Stage> stages;  // for the scheduler
-  std::vector<Use> uses;
+  std::vector<Stage> stages;   // for the scheduler
+  std::vector<Use> uses;       // the first of each buffer
   std::vector<Step> steps;     // barriers are steps too, with a stage and no kernel
   size_t temporary_bytes = 0;  // memory that temporary buffers take while it runs
 };

@@ -1,19 +1,12 @@
-// Pictures: rows of pixels whose channels are next to each other. Beyond its edges a picture goes
-// on as its mirror image, the pixel at the edge being the mirror: c b | a b c d | c b.
+// Images: rows of pixels with adjacent channels. Beyond its edges an image is mirrored about the
+// edge pixels: c b | a b c d | c b.
 //
 //   T, T_FLOAT   element type: uchar or float
+#pragma once
 
-typedef struct {
-  long height, width;
-  long channels;  // 1, 3 or 4, the fourth being alpha
-} Image;
+#include "kernels/image/image_args.h"
 
-// How the work is cut for devices that are CPUs: what a work-group owns.
-typedef struct {
-  int columns, rows;  // pixels
-} Tile;
-
-// Which of `count` rows or columns is seen at `place`, which may be far outside.
+// The row or column, of `count`, that is mirrored to `place`, which may be far outside.
 static inline int mirrored(const int place, const int count) {
   if (place >= 0 && place < count) return place;
   if (count == 1) return 0;
@@ -22,13 +15,13 @@ static inline int mirrored(const int place, const int count) {
   return min(inside, period - inside);
 }
 
-// Compilers make vectors of this, but not of every conversion that saturates.
+// Compilers vectorise this form, but not every saturating conversion.
 static inline float within(const float x, const float low, const float high) {
   const float enough = x > low ? x : low;
   return enough < high ? enough : high;
 }
 
-// A result as an element: bytes are rounded to nearest and saturate, floats stay as they are.
+// Converts a result to an element: u8 is rounded to nearest and saturates, floats are unchanged.
 #if T_FLOAT
 #define WHITE 1.0f
 #define AS_LEVEL(x) (x)

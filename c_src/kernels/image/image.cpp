@@ -7,7 +7,7 @@
 namespace dala {
 namespace {
 
-constexpr int64_t kLongestRow = int64_t{1} << 30;  // elements, so that columns are 32 bit numbers
+constexpr int64_t kLongestRow = int64_t{1} << 30;  // elements, so that columns fit into 32 bits
 
 bool valid_channels(int64_t channels) { return channels == 1 || channels == 3 || channels == 4; }
 
@@ -21,7 +21,7 @@ ParamSpec extent_param(const std::string& name, double max, const std::string& s
   return param;
 }
 
-// A parameter that repeats what the shape says has to say the same.
+// A parameter that the shape determines, too, must agree with it.
 void need_agreement(const Call& call, const std::string& name, int64_t extent,
                     const TensorType& type, const std::string& what) {
   if (!call.has(name) || call.integer(name) == extent) return;
@@ -40,7 +40,7 @@ Image flat_image(const Call& call, const TensorType& type, const std::string& wh
   const bool given = call.has("channels");
   image.channels = given ? call.integer("channels") : count / image.height / image.width;
   if (valid_channels(image.channels) && image.height * image.width <= count / image.channels &&
-      image.count() == count) {
+      element_count(image) == count) {
     return image;
   }
   throw Error(
@@ -52,10 +52,10 @@ Image flat_image(const Call& call, const TensorType& type, const std::string& wh
 }  // namespace
 
 std::vector<ParamSpec> image_params(std::vector<ParamSpec> own) {
-  own.push_back(extent_param("width", 1 << 30, "of a flat buffer's picture, in pixels"));
-  own.push_back(extent_param("height", 1 << 30, "of a flat buffer's picture, in pixels"));
-  own.push_back(
-      extent_param("channels", 4, "of a flat buffer's pixels; what its size says when absent"));
+  own.push_back(extent_param("width", 1 << 30, "of the image in a flat buffer, in pixels"));
+  own.push_back(extent_param("height", 1 << 30, "of the image in a flat buffer, in pixels"));
+  own.push_back(extent_param("channels", 4,
+                             "of the image in a flat buffer; derived from its size when absent"));
   return own;
 }
 
@@ -98,7 +98,7 @@ Image image_of(const Call& call, const TensorType& type, const std::string& what
     need_agreement(call, "height", image.height, type, what);
     need_agreement(call, "channels", image.channels, type, what);
   }
-  if (std::max(image.height, image.row()) > kLongestRow) {
+  if (std::max(image.height, row_elements(image)) > kLongestRow) {
     throw Error(Reason::shape_mismatch,
                 text(what, " has shape ", to_string(shape),
                      ", expected rows and columns of at most ", kLongestRow, " elements"));

@@ -9,7 +9,7 @@ namespace dala {
 namespace {
 
 struct ClBlast {
-  // Each of its routines compiles for seconds, so single products are batches of one.
+  // Compiling a routine takes seconds, so a single product is a batch of one.
   decltype(&CLBlastSgemmStridedBatched) sgemm = nullptr;
   decltype(&CLBlastDgemmStridedBatched) dgemm = nullptr;
   std::string problem;
@@ -41,12 +41,12 @@ const ClBlast& clblast() {
   return library;
 }
 
-// The whole batch: the innermost of its dimensions at once, the others one after the other.
+// The whole batch: one call per slice of its innermost dimension.
 template <typename T, typename Gemm>
 void multiply(const Product& product, cl_mem a, cl_mem b, cl_mem out, cl_command_queue queue,
               Gemm gemm) {
   const auto size = [](int64_t number) { return static_cast<size_t>(number); };
-  const auto turned = [](int64_t flag) {
+  const auto transpose_flag = [](int64_t flag) {
     return flag != 0 ? CLBlastTransposeYes : CLBlastTransposeNo;
   };
   const int64_t inner = product.batch_rank > 0 ? product.batch_dims[0] : 1;
@@ -60,11 +60,12 @@ void multiply(const Product& product, cl_mem a, cl_mem b, cl_mem out, cl_command
       rest /= product.batch_dims[d];
     }
     const CLBlastStatusCode status =
-        gemm(CLBlastLayoutRowMajor, turned(product.transpose_a), turned(product.transpose_b),
-             size(product.m), size(product.n), size(product.k), T{1}, a, size(a_at),
-             size(product.a_pitch), size(product.a_steps[0]), b, size(b_at), size(product.b_pitch),
-             size(product.b_steps[0]), T{0}, out, size(first * product.m * product.n),
-             size(product.n), size(product.m * product.n), size(inner), &queue, nullptr);
+        gemm(CLBlastLayoutRowMajor, transpose_flag(product.transpose_a),
+             transpose_flag(product.transpose_b), size(product.m), size(product.n), size(product.k),
+             T{1}, a, size(a_at), size(product.a_pitch), size(product.a_steps[0]), b, size(b_at),
+             size(product.b_pitch), size(product.b_steps[0]), T{0}, out,
+             size(first * product.m * product.n), size(product.n), size(product.m * product.n),
+             size(inner), &queue, nullptr);
     if (status == CLBlastSuccess) continue;
     throw Error(Reason::device_error,
                 text("CLBlast failed with status ", static_cast<int>(status), " on a product of {",

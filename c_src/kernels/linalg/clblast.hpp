@@ -1,5 +1,4 @@
-// CLBlast, opened at run time when a device is served by it. Machines without it lose nothing but
-// that choice.
+// CLBlast, loaded at run time if a device uses it. Without it only that choice is missing.
 #pragma once
 
 #include <string>
@@ -10,11 +9,11 @@
 
 namespace dala {
 
-// Opens the library once. The empty string, or the reason why it cannot be used.
+// Loads the library once. Returns the empty string, or the reason why it cannot be used.
 const std::string& load_clblast();
 
-// The product of inputs 0 and 1 into the output, f32 or f64, without bias and activation. Only
-// after `load_clblast()` returned the empty string.
+// The product of inputs 0 and 1 into the output, f32 or f64, without bias and activation.
+// Precondition: `load_clblast()` returned the empty string.
 CallStep clblast_gemm(const Product& product, DType dtype);
 
 }  // namespace dala

@@ -9,7 +9,7 @@
 namespace dala {
 namespace {
 
-// A shape with its last two dimensions as the product sees them.
+// The shape of an input with its transposition applied.
 Shape operand_shape(const Call& call, size_t index) {
   Shape shape = call.inputs[index].shape;
   if (call.flag(index == 0 ? "transpose_a" : "transpose_b")) {
@@ -28,7 +28,7 @@ std::string operands_text(const Call& call) {
   return one(0, "transpose_a") + " and " + one(1, "transpose_b");
 }
 
-// The leading dimensions that those of both operands broadcast to. Throws when there are none.
+// The leading dimensions to which those of both operands broadcast. Throws when they do not.
 Shape common_batch(const Call& call) {
   Shape wide = batch_shape(call.inputs[0].shape);
   Shape narrow = batch_shape(call.inputs[1].shape);
@@ -73,10 +73,10 @@ void check_matmul(const Call& call) {
   need_output_shape("matmul", call, {expected});
 }
 
-// How the matrices of a batch follow each other, for an output that has elements.
+// The strides between the matrices of a batch. Precondition: the output has elements.
 void set_batch(Product& product, const Call& call) {
   const Shape out = batch_shape(call.output.shape);
-  std::vector<TensorType> matrices;  // one element stands for a matrix
+  std::vector<TensorType> matrices;  // one element represents a matrix
   for (size_t i = 0; i < 2; ++i) {
     matrices.push_back({call.inputs[i].dtype, batch_shape(call.inputs[i].shape)});
   }
@@ -85,8 +85,8 @@ void set_batch(Product& product, const Call& call) {
   product.batch_rank = layout.rank;
   product.batch_dims = layout.dims;
   for (size_t d = 0; d < kMaxRank; ++d) {
-    product.a_steps[d] = layout.strides[0][d] * product.m * product.k;
-    product.b_steps[d] = layout.strides[1][d] * product.k * product.n;
+    product.a_steps[d] = layout.strides[d] * product.m * product.k;
+    product.b_steps[d] = layout.strides[kMaxRank + d] * product.k * product.n;
   }
 }
 
@@ -103,14 +103,14 @@ Product product_of(const Call& call) {
   product.b_pitch = call.inputs[1].shape.back();
   product.has_bias = call.inputs.size() > 2 ? 1 : 0;
   set_batch(product, call);
-  // A batch of a's that all meet one b is one a with more rows.
+  // A batch of matrices a that all multiply one b is one a with more rows.
   const bool one_b = TensorType{DType::u8, batch_shape(call.inputs[1].shape)}.count() == 1;
   if (one_b && product.transpose_a == 0) {
     product.m *= product.batch;
     product.batch = 1;
     product.batch_rank = 0;
   }
-  // A single row is its own transpose.
+  // The transpose of a single row has the same memory layout; likewise a single column of b.
   if (product.m == 1 && product.transpose_a != 0) {
     product.transpose_a = 0;
     product.a_pitch = product.k;
@@ -123,20 +123,6 @@ Product product_of(const Call& call) {
   return product;
 }
 
-// GPU class.
-KernelStep gpu_step(Planner& planner, const Call& call, const Product& product) {
-  const int64_t tile = gpu_tile(planner, call.output.dtype);
-  const auto side = static_cast<size_t>(tile);
-  Range range;
-  range.dimensions = 3;
-  range.local = {side, side, 1};
-  range.global = {static_cast<size_t>(ceil_div(product.n, tile)) * side,
-                  static_cast<size_t>(ceil_div(product.m, tile)) * side,
-                  static_cast<size_t>(product.batch)};
-  return {matmul_program(planner, call.output.dtype), "matmul",
-          matmul_arguments(call, product, output()), range};
-}
-
 // Whether CLBlast is to serve this product. It computes in floats only, and on CPUs its kernels
 // take long to compile and are slow, so there it runs only on demand.
 bool use_clblast(const Planner& planner, DType dtype) {
@@ -145,7 +131,7 @@ bool use_clblast(const Planner& planner, DType dtype) {
   if (backend == "clblast") {
     if (load_clblast().empty()) return true;
     throw Error(Reason::unsupported,
-                text("matmul is set to clblast, but CLBlast is not there: ", load_clblast()));
+                text("matmul is set to clblast, but CLBlast cannot be loaded: ", load_clblast()));
   }
   return backend == "auto" && !planner.cpu_class() && planner.device().info().type != "cpu" &&
          load_clblast().empty();
@@ -167,22 +153,13 @@ Launch plan_matmul(const Call& call, Planner& planner) {
   } else if (planner.cpu_class()) {
     plan_cpu_matmul(planner, call, product, launch);
   } else {
-    launch.steps.push_back(gpu_step(planner, call, product));
+    plan_gpu_matmul(planner, call, product, launch);
   }
   const double operations =
       2.0 * static_cast<double>(call.output.count()) * static_cast<double>(product.k);
   launch.work = static_cast<double>(call.output.bytes()) + operations / 8;
   for (const TensorType& type : call.inputs) launch.work += static_cast<double>(type.bytes());
   return launch;
-}
-
-ParamSpec flag_param(const std::string& name, const std::string& summary) {
-  ParamSpec spec;
-  spec.name = name;
-  spec.kind = ParamSpec::Kind::flag;
-  spec.fallback = false;
-  spec.summary = summary;
-  return spec;
 }
 
 }  // namespace
@@ -193,12 +170,12 @@ Descriptors linalg_kernels() {
   activation.kind = ParamSpec::Kind::choice;
   activation.fallback = std::string("none");
   activation.choices = {"none", "relu", "relu6"};
-  activation.summary = "what is done to each result: max(x, 0) for relu, and at most 6 for relu6";
+  activation.summary = "applied to each result: max(x, 0) for relu, min(max(x, 0), 6) for relu6";
 
   Descriptor matmul;
   matmul.name = "matmul";
   matmul.summary =
-      "The matrix product of a {m, k} and b {k, n}, plus a bias {n} when given as input 2; leading "
+      "The matrix product of a {m, k} and b {k, n}, plus a bias {n} if given as input 2; leading "
       "dimensions are batches, and broadcast.";
   matmul.inputs = 2;
   matmul.optional_inputs = 1;

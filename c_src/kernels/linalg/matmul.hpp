@@ -1,4 +1,4 @@
-// The linear algebra family.
+// The linear algebra family: matmul.
 #pragma once
 
 #include "kernels/registry.hpp"

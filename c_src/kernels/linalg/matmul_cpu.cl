@@ -1,37 +1,43 @@
 // out = activation(a * b + bias) for matrices a {m, k}, b {k, n}, out {m, n}, each `batch` times,
-// for devices that are CPUs.
+// CPU family.
 //
-//   a, b, out  row-major elements of type T; a and b are stored transposed where `product` says so
-//   bias       {n}, used when there is one
-//   low, high  bounds of the activation
-//   packed     local memory for block * (strip_columns + LANES) elements of type ACC; little when
-//              in_place
-//   turned     local memory for block * block_rows of them where a is transposed, else little
+//   a, b, out   row-major elements of type T; a and b are stored transposed according to `product`
+//   bias        {n}, used if has_bias
+//   low, high   bounds of the activation
+//   packed      local memory for block * (strip_columns + LANES) elements of type ACC; for 1 if
+//               in_place
+//   transposed  local memory for block * block_rows of them if a is transposed, else for 1
 //
-// Of `product`, how the work is cut:
+// Members of `product` that divide the work:
 //
 //   strip_rows     rows of out per work-group, a multiple of TILE_ROWS
 //   strip_columns  columns of out per work-group, a multiple of LANES
-//   block          how much of k is worked on at a time
+//   block          the part of k that is processed at a time
 //   block_rows     rows of a that stay in the cache meanwhile, a multiple of TILE_ROWS
-//   split          how much of k a work-group sums up; when less than k, out is one matrix per
+//   split          the part of k that a work-group sums; if less than k, out is one matrix per
 //                  split, which matmul_finish adds
-//   in_place       b is used where it is, not packed: every strip is made of whole vectors, two at
-//                  least; a is not transposed
+//   in_place       b is read where it is, not packed: every strip consists of whole vectors, at
+//                  least two; a is not transposed
 //
 //   WIDE           vectors of a wide tile: 2 or 3
 //
 // A work-group is one item and owns a strip of columns over a strip of rows. For each block of k
 // it packs its columns of b into panels as wide as a tile, which stay in the cache, and then
-// computes the strip tile by tile. Rows of a are read in place, unless it is transposed: then they
-// are turned, a block at a time.
+// computes the strip tile by tile. Rows of a are read in place; a transposed a is transposed back
+// block by block.
 //
 // Edge rules: columns past the end are packed as zeros and not stored, for rows see
 // matmul_tile_cpu.cl. Integers wrap. Preconditions: m, n, k > 0; out overlaps no input; the range
 // is {ceil(n / strip_columns), ceil(m / strip_rows), batch * ceil(k / split)}.
+#pragma once
 
-// How many vectors wide the next tile is when so many are left: wide ones, then pairs, such that
-// no vector of a pair stays unused unless there is only one.
+#include "kernels/common/kernel.h"
+#include "kernels/linalg/matmul_tiles_cpu.cl"
+#include "kernels/linalg/product.cl"
+#include "kernels/linalg/vectors_cpu.cl"
+
+// The width of the next tile in vectors when `left` are left: wide tiles, then pairs, such that no
+// vector of a pair is unused unless there is only one.
 static inline int tile_vectors(const int left) {
 #if WIDE == 3
   return left == 3 || left > 4 ? 3 : 2;
@@ -56,10 +62,10 @@ static inline void pack_rows(__global const T *b, const long pitch, const int de
 }
 
 #if ROUND_TRIP
-// LANES rows of as many elements, which become columns. Each round interleaves the first half of
-// the rows with the second; after as many rounds as an index has bits they are transposed.
-static inline void turn(__global const ACC *from, const long pitch, __local ACC *to,
-                        const int step) {
+// Transposes LANES rows of LANES elements. Each round interleaves the first half of the rows with
+// the second; after log2(LANES) rounds they are transposed.
+static inline void transpose_block(__global const ACC *from, const long pitch, __local ACC *to,
+                                   const int step) {
   VECTOR rows[LANES], next[LANES];
 #pragma unroll
   for (int i = 0; i < LANES; ++i) rows[i] = LOAD(from + i * pitch);
@@ -80,22 +86,22 @@ static inline void turn(__global const ACC *from, const long pitch, __local ACC 
 }
 #endif
 
-// The same where b is transposed: the panel's columns are rows of b.
+// Packs a transposed b: the panel's columns are rows of b.
 static inline void pack_columns(__global const T *b, const long pitch, const int depth,
                                 const int width, const int wide, __local ACC *to) {
-  int turned_width = 0, turned_depth = 0;
+  int block_width = 0, block_depth = 0;
 #if ROUND_TRIP
-  turned_width = width / LANES * LANES;
-  turned_depth = depth / LANES * LANES;
-  for (int j = 0; j < turned_width; j += LANES) {
-    for (int p = 0; p < turned_depth; p += LANES) {
-      turn((__global const ACC *)b + j * pitch + p, pitch, to + p * wide + j, wide);
+  block_width = width / LANES * LANES;
+  block_depth = depth / LANES * LANES;
+  for (int j = 0; j < block_width; j += LANES) {
+    for (int p = 0; p < block_depth; p += LANES) {
+      transpose_block((__global const ACC *)b + j * pitch + p, pitch, to + p * wide + j, wide);
     }
   }
 #endif
   for (int j = 0; j < width; ++j) {
     __global const T *from = b + j * pitch;
-    for (int p = j < turned_width ? turned_depth : 0; p < depth; ++p) {
+    for (int p = j < block_width ? block_depth : 0; p < depth; ++p) {
       to[p * wide + j] = (ACC)from[p];
     }
   }
@@ -104,9 +110,9 @@ static inline void pack_columns(__global const T *b, const long pitch, const int
   }
 }
 
-// The rows of a tile from a transposed a, step by step of k; zeros for rows past the end.
-static inline void turn_rows(__global const T *a, const long pitch, const int depth,
-                             const int height, __local ACC *to) {
+// Packs the rows of a tile of a transposed a, ordered by k; zeros for rows past the end.
+static inline void transpose_rows(__global const T *a, const long pitch, const int depth,
+                                  const int height, __local ACC *to) {
   if (height == TILE_ROWS) {
     for (int p = 0; p < depth; ++p, to += TILE_ROWS, a += pitch) {
       for (int r = 0; r < TILE_ROWS; ++r) to[r] = (ACC)a[r];
@@ -118,10 +124,10 @@ static inline void turn_rows(__global const T *a, const long pitch, const int de
   }
 }
 
-__kernel __attribute__((reqd_work_group_size(1, 1, 1)))
-void matmul(__global const T *restrict a, __global const T *restrict b,
-            __global const T *restrict bias, __global T *restrict out, const Product product,
-            const T low, const T high, __local ACC *packed, __local ACC *turned) {
+SINGLE_ITEM_KERNEL void matmul(__global const T *restrict a, __global const T *restrict b,
+                               __global const T *restrict bias, __global T *restrict out,
+                               const Product product, const T low, const T high,
+                               __local ACC *packed, __local ACC *transposed) {
   const long m = product.m, n = product.n, k = product.k;
   const long batch = (long)get_group_id(2) % product.batch;
   const long k_first = (long)get_group_id(2) / product.batch * product.split;
@@ -162,8 +168,9 @@ void matmul(__global const T *restrict a, __global const T *restrict b,
       const long rows_end = min(rows + product.block_rows, row_end);
       if (product.transpose_a) {
         for (long row = rows; row < rows_end; row += TILE_ROWS) {
-          turn_rows(a + k0 * product.a_pitch + row, product.a_pitch, depth,
-                    (int)min((long)TILE_ROWS, rows_end - row), turned + (row - rows) * block);
+          transpose_rows(a + k0 * product.a_pitch + row, product.a_pitch, depth,
+                         (int)min((long)TILE_ROWS, rows_end - row),
+                         transposed + (row - rows) * block);
         }
       }
       for (int v = 0, wide; v < vectors; v += wide) {
@@ -173,19 +180,19 @@ void matmul(__global const T *restrict a, __global const T *restrict b,
         __global const ACC *rows_of_b = (__global const ACC *)b0 + column;
         for (long row = rows; row < rows_end; row += TILE_ROWS) {
           __global const T *from = a + (product.transpose_a ? 0 : row * product.a_pitch + k0);
-          __local const ACC *own = turned + (product.transpose_a ? (row - rows) * block : 0);
+          __local const ACC *own = transposed + (product.transpose_a ? (row - rows) * block : 0);
           __global T *to = out + row * n + column;
           const int height = (int)min((long)TILE_ROWS, rows_end - row);
-#define RUN(name, a_rows, a_row, a_step, b_rows, b_step)                       \
-  name(a_rows, a_row, a_step, depth, b_rows, b_step, to, n, height, count,     \
+#define RUN(name, a_rows, a_row, a_step, b_rows, b_step)                   \
+  name(a_rows, a_row, a_step, depth, b_rows, b_step, to, n, height, count, \
        has_bias ? bias + column : bias, has_bias, add, last, low, high)
-#define RUN_ANY(wide)                                                          \
-  if (product.in_place) {                                                      \
+#define RUN_ANY(wide)                                                                 \
+  if (product.in_place) {                                                             \
     RUN(tile##wide##_in_place, from, product.a_pitch, 1, rows_of_b, product.b_pitch); \
-  } else if (product.transpose_a) {                                            \
-    RUN(tile##wide##_turned, own, 1, TILE_ROWS, panel, wide * LANES);          \
-  } else {                                                                     \
-    RUN(tile##wide##_packed, from, product.a_pitch, 1, panel, wide * LANES);   \
+  } else if (product.transpose_a) {                                                   \
+    RUN(tile##wide##_transposed, own, 1, TILE_ROWS, panel, wide *LANES);              \
+  } else {                                                                            \
+    RUN(tile##wide##_packed, from, product.a_pitch, 1, panel, wide *LANES);           \
   }
 #if WIDE == 3
           if (wide == 3) {

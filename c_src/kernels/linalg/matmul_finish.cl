@@ -1,12 +1,15 @@
 // out = activation(the sum of `parts` + bias): the last step of a product that was computed in
-// several parts, or by a library that knows neither bias nor activation.
+// several parts, or by a library that has neither bias nor activation.
 //
-//   parts      `count` matrices of {rows, n}, one after the other; may be `out` when it is one
-//   bias       {n}, used when has_bias
+//   parts      `count` matrices of {rows, n}, one after the other; may be `out` if count is 1
+//   bias       {n}, used if has_bias
 //   chunk      columns per item
 //   low, high  bounds of the activation
 //
 // Edge rule: integers wrap. Preconditions: the range is at least {ceil(n / chunk), rows}.
+#pragma once
+
+#include "kernels/linalg/product.cl"
 
 __kernel void matmul_finish(__global const T *parts, __global const T *bias, __global T *out,
                             const long count, const long rows, const long n, const long has_bias,

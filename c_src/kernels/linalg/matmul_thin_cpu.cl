@@ -1,20 +1,25 @@
 // The matrix product of matmul_cpu.cl where a has few rows or b has few columns. Every element of
-// the other operand is used only a few times then, so it is read once, in the order in which it is
-// stored, and memory sets the pace.
+// the other operand is then used only a few times, so it is read once, in the order in which it is
+// stored, and the product is memory-bound.
 //
-// Of `product`, beside the extents:
+// Members of `product`, beside the extents:
 //
 //   thin_is_b      whether b is the thin operand, else a
-//   thin           how many rows or columns that has
+//   thin           its number of rows or columns
 //   strip_columns  rows or columns of the long operand per work-group, a multiple of LANES
 //   block, split   see matmul_cpu.cl
 //
 //   thin_block     local memory for thin * block elements of type ACC
 //   sums           local memory for thin * strip_columns of them
 //
-// A work-group is one item. For each block of k it takes up the thin operand, then walks through
-// the long one: along k as dot products, four rows at a time, or across as four rows added up.
-// Edge rule: a dot product past the end repeats the last one and is not kept.
+// A work-group is one item. For each block of k it loads the thin operand into local memory, then
+// reads the long one: along k as dot products, four rows at a time, or across k, adding up four
+// rows at a time. Edge rule: a dot product past the end repeats the last one and is not stored.
+#pragma once
+
+#include "kernels/common/kernel.h"
+#include "kernels/linalg/product.cl"
+#include "kernels/linalg/vectors_cpu.cl"
 
 static inline void add_dots(__global const T *from, const long pitch, const int width,
                             const int depth, __local const ACC *factors, const int thin,
@@ -79,17 +84,16 @@ static inline void add_rows(__global const T *from, const long pitch, const int 
     for (int i = 0; i < thin; ++i) {
       const ACC factor = factors[i * block + p];
       for (int j = 0; j < width; ++j) {
-        sums[i * strip + j] =
-            MULTIPLY_ADD(factor, (ACC)from[p * pitch + j], sums[i * strip + j]);
+        sums[i * strip + j] = MULTIPLY_ADD(factor, (ACC)from[p * pitch + j], sums[i * strip + j]);
       }
     }
   }
 }
 
-__kernel __attribute__((reqd_work_group_size(1, 1, 1)))
-void matmul_thin(__global const T *restrict a, __global const T *restrict b,
-                 __global const T *restrict bias, __global T *restrict out, const Product product,
-                 const T low, const T high, __local ACC *thin_block, __local ACC *sums) {
+SINGLE_ITEM_KERNEL void matmul_thin(__global const T *restrict a, __global const T *restrict b,
+                                    __global const T *restrict bias, __global T *restrict out,
+                                    const Product product, const T low, const T high,
+                                    __local ACC *thin_block, __local ACC *sums) {
   const long n = product.n, k = product.k;
   const bool thin_is_b = product.thin_is_b;
   const long batch = (long)get_group_id(1) % product.batch;
@@ -109,7 +113,7 @@ void matmul_thin(__global const T *restrict a, __global const T *restrict b,
   __global const T *few = thin_is_b ? b : a, *many = thin_is_b ? a : b;
   const long few_pitch = thin_is_b ? product.b_pitch : product.a_pitch;
   const long pitch = thin_is_b ? product.a_pitch : product.b_pitch;
-  // Whether neighbours in memory are neighbours along k.
+  // Whether adjacent elements in memory are adjacent along k.
   const bool few_along = thin_is_b ? product.transpose_b : !product.transpose_a;
   const bool along = thin_is_b ? !product.transpose_a : product.transpose_b;
 

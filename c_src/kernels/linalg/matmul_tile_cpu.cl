@@ -1,5 +1,5 @@
 // One tile of a matrix product, as a function NAME that matmul_cpu.cl calls:
-// out[0..height)[0..width) = activation(bias + a * b), or a * b added to what out holds.
+// out[0..height)[0..width) = activation(bias + a * b), or a * b added to the values in out.
 //
 //   a          rows `row_step` elements apart, of which `depth` elements `a_step` apart are used;
 //              elements of A_TYPE in A_SPACE
@@ -10,9 +10,12 @@
 //
 //   VECTORS    vectors of a row of b: 2 or 3
 //
-// The sums are TILE_ROWS x VECTORS named vectors, since this is what compilers keep in registers;
-// each step multiplies TILE_ROWS broadcast elements of a with VECTORS vectors of b. Edge rule:
-// rows past the end repeat the last one; they and columns past the end are not stored.
+// The sums are TILE_ROWS x VECTORS separate vector variables, since compilers keep these in
+// registers; each step multiplies TILE_ROWS broadcast elements of a with VECTORS vectors of b. Edge
+// rule: rows past the end repeat the last one; they and columns past the end are not stored.
+
+#include "kernels/linalg/product.cl"
+#include "kernels/linalg/vectors_cpu.cl"
 
 #if VECTORS == 3
 #define FOR_VECTORS(DO, r) DO(r, 0) DO(r, 1) DO(r, 2)
@@ -36,22 +39,25 @@ static inline void NAME(A_SPACE const A_TYPE *a, const long row_step, const long
 
 #define ELEMENTS(unused, v) const VECTOR elements##v = LOAD(b + v * LANES);
 #define PRODUCT(r, v) sum##r##_##v = MULTIPLY_ADD(factor, elements##v, sum##r##_##v);
-#define ROW_STEP(r)                                                            \
-  {                                                                            \
-    const VECTOR factor = (VECTOR)((ACC)a##r[at]);                             \
-    FOR_VECTORS(PRODUCT, r)                                                    \
+#define ROW_STEP(r)                                \
+  {                                                \
+    const VECTOR factor = (VECTOR)((ACC)a##r[at]); \
+    FOR_VECTORS(PRODUCT, r)                        \
   }
-#define STEP                                                                   \
-  {                                                                            \
-    FOR_VECTORS(ELEMENTS, 0)                                                   \
-    FOR_ROWS(ROW_STEP)                                                         \
-    b += b_step;                                                               \
-    at += a_step;                                                              \
+#define STEP                 \
+  {                          \
+    FOR_VECTORS(ELEMENTS, 0) \
+    FOR_ROWS(ROW_STEP)       \
+    b += b_step;             \
+    at += a_step;            \
   }
   long at = 0;
   int p = 0;
   for (; p + 4 <= depth; p += 4) {
-    STEP STEP STEP STEP
+    STEP
+    STEP
+    STEP
+    STEP
   }
   for (; p < depth; ++p) STEP
 #undef STEP

@@ -33,34 +33,8 @@ std::array<Value, 2> activation_bounds(const Call& call) {
   return {};
 }
 
-// What stands for the bias where there is none: any input, since it is not looked at.
+// The bias, or any input as a placeholder that the kernels do not read.
 Operand bias_of(const Product& product) { return input(product.has_bias != 0 ? 2 : 1); }
-
-void add_cpu_parts(std::vector<Part>& parts, const MatmulTile& tile) {
-  parts.push_back({"vectors_cpu.cl",
-                   {},
-                   lines({{"LANE_TYPE", "ACC"},
-                          {"LANES", std::to_string(tile.lanes)},
-                          {"TILE_ROWS", std::to_string(tile.rows)},
-                          {"WIDE", std::to_string(tile.vectors)}})});
-  parts.push_back({"linalg/vectors_cpu.cl"});
-  for (int64_t vectors = 2; vectors <= tile.vectors; ++vectors) {
-    const auto add = [&](const char* name, const char* a_space, const char* a_type,
-                         const char* space) {
-      parts.push_back({"linalg/matmul_tile_cpu.cl",
-                       {{"NAME", text("tile", vectors, name)},
-                        {"A_SPACE", a_space},
-                        {"A_TYPE", a_type},
-                        {"SPACE", space},
-                        {"VECTORS", std::to_string(vectors)}}});
-    };
-    add("_packed", "__global", "T", "__local");
-    add("_in_place", "__global", "T", "__global");
-    add("_turned", "__local", "ACC", "__local");
-  }
-  parts.push_back({"linalg/matmul_cpu.cl"});
-  parts.push_back({"linalg/matmul_thin_cpu.cl"});
-}
 
 }  // namespace
 
@@ -83,32 +57,34 @@ MatmulTile matmul_tile(const Planner& planner, DType dtype) {
       cl().clGetDeviceInfo(planner.device().info().id, CL_DEVICE_NATIVE_VECTOR_WIDTH_FLOAT,
                            sizeof(floats), &floats, nullptr);
   const auto bytes = static_cast<int64_t>(accumulator_of(dtype).bytes);
-  // Processors with vectors of 512 bits have 32 of them, others 16; compilers split vectors up
-  // for those that have narrower ones.
+  // Processors with vectors of 512 bits have 32 vector registers, others 16; compilers split the
+  // vectors for processors with narrower ones.
   if (status == CL_SUCCESS && floats >= 16) return {64 / bytes, 8, 3};
   return {32 / bytes, 6, 2};
-}
-
-int64_t gpu_tile(const Planner& planner, DType dtype) {
-  const size_t items = planner.group_items(256, 3 * accumulator_of(dtype).bytes);
-  return items >= 256 ? 16 : items >= 64 ? 8 : items >= 16 ? 4 : 1;
 }
 
 std::shared_ptr<Program> matmul_program(Planner& planner, DType dtype) {
   return planner.program(text("matmul ", to_string(dtype)), [&] {
     const Accumulator accumulator = accumulator_of(dtype);
-    Defines defines = element_defines(dtype);
-    defines.emplace_back("ACC", accumulator.name);
-    defines.emplace_back("ROUND_TRIP", size_of(dtype) == accumulator.bytes ? "1" : "0");
-    std::vector<Part> parts{{"linalg/product.cl", {}, lines(defines)}};
+    ProgramSource source{element_defines(dtype), {}};
+    source.defines.emplace_back("ACC", accumulator.name);
+    source.defines.emplace_back("ROUND_TRIP", size_of(dtype) == accumulator.bytes ? "1" : "0");
     if (planner.cpu_class()) {
-      add_cpu_parts(parts, matmul_tile(planner, dtype));
+      const MatmulTile tile = matmul_tile(planner, dtype);
+      source.defines.insert(source.defines.end(), {{"LANE_TYPE", "ACC"},
+                                                   {"LANES", std::to_string(tile.lanes)},
+                                                   {"TILE_ROWS", std::to_string(tile.rows)},
+                                                   {"WIDE", std::to_string(tile.vectors)}});
+      source.parts = {{"linalg/matmul_cpu.cl"}, {"linalg/matmul_thin_cpu.cl"}};
     } else {
-      const std::string tile = std::to_string(gpu_tile(planner, dtype));
-      parts.push_back({"linalg/matmul_gpu.cl", {{"TILE", tile}}});
+      const GemmTiles tiles = gemm_tiles(planner, accumulator.bytes);
+      source.defines.insert(source.defines.end(), {{"SIDE", std::to_string(tiles.side)},
+                                                   {"LARGE_TILES", tiles.large ? "1" : "0"},
+                                                   {"THIN_TILES", tiles.thin ? "1" : "0"}});
+      source.parts = {{"linalg/matmul_gpu.cl"}};
     }
-    parts.push_back({"linalg/matmul_finish.cl"});
-    return parts;
+    source.parts.push_back({"linalg/matmul_finish.cl"});
+    return source;
   });
 }
 

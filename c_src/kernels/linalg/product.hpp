@@ -1,4 +1,4 @@
-// A matrix product as the ways to compute it take it.
+// A matrix product in the form that all its implementations take.
 #pragma once
 
 #include <array>
@@ -6,37 +6,14 @@
 
 #include "kernels/element.hpp"
 #include "kernels/elementwise/broadcast.hpp"
+#include "kernels/gemm_tiles.hpp"
+#include "kernels/linalg/product_args.h"
 #include "kernels/planner.hpp"
 
 namespace dala {
 
-// out {batch, m, n} = a {batch, m, k} * b {batch, k, n}. The same layout as the struct of that name
-// in product.cl.
-struct Product {
-  int64_t m = 0;
-  int64_t n = 0;
-  int64_t k = 0;
-  int64_t a_pitch = 0;
-  int64_t b_pitch = 0;
-  int64_t transpose_a = 0;
-  int64_t transpose_b = 0;
-  int64_t has_bias = 0;
-  int64_t batch = 1;
-  int64_t batch_rank = 0;
-  std::array<int64_t, kMaxRank> batch_dims{};
-  std::array<int64_t, kMaxRank> a_steps{};
-  std::array<int64_t, kMaxRank> b_steps{};
-  int64_t strip_rows = 0;
-  int64_t strip_columns = 0;
-  int64_t block = 0;
-  int64_t block_rows = 0;
-  int64_t split = 0;
-  int64_t in_place = 0;
-  int64_t thin = 0;
-  int64_t thin_is_b = 0;
-
-  int64_t splits() const { return ceil_div(k, split); }
-};
+// The number of parts of k that are summed separately.
+inline int64_t splits_of(const Product& product) { return ceil_div(product.k, product.split); }
 
 // The type in which products are summed: unsigned for integers, so that they wrap.
 struct Accumulator {
@@ -45,27 +22,27 @@ struct Accumulator {
 };
 Accumulator accumulator_of(DType dtype);
 
-// How the kernels for CPUs use this device's registers: see matmul_tile_cpu.cl.
+// The register tile of the CPU family on this device, see matmul_tile_cpu.cl.
 struct MatmulTile {
   int64_t lanes;
   int64_t rows;
   int64_t vectors;
 };
 MatmulTile matmul_tile(const Planner& planner, DType dtype);
-// GPU class: the edge of a work-group.
-int64_t gpu_tile(const Planner& planner, DType dtype);
 
-// The one program that holds all of this family's kernels for an element type.
+// The program with all kernels of this family for one element type.
 std::shared_ptr<Program> matmul_program(Planner& planner, DType dtype);
 
-// What its product kernels are called with first.
+// The leading arguments of the product kernels.
 std::vector<Argument> matmul_arguments(const Call& call, const Product& product,
                                        const Operand& out);
 
-// The bias and the activation, applied to the sum of `parts` results in `from`.
+// The epilogue: bias and activation, applied to the sum of `parts` results in `from`.
 KernelStep finish_step(Planner& planner, const Call& call, const Product& product,
                        const Operand& from, int64_t parts);
 
+// GPU class: the steps and the scratch that the product takes.
+void plan_gpu_matmul(Planner& planner, const Call& call, Product product, Launch& launch);
 // CPU class: cuts the work, and adds the steps and the scratch that it takes.
 void plan_cpu_matmul(Planner& planner, const Call& call, Product product, Launch& launch);
 

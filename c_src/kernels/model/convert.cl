@@ -4,7 +4,14 @@
 // the low bits; to bool everything but 0 is 1; to f16 and bf16 values are rounded to nearest even,
 // though they stay stored as f32.
 //
-//   REAL   the widest float of the device
+//   REAL         the widest float of the device
+//   HAS_DOUBLE   whether that is double; where it is not, f64 is converted on its bits
+#pragma once
+
+#include "kernels/model/walk.cl"
+#if !HAS_DOUBLE
+#include "kernels/model/double_bits.cl"
+#endif
 
 #define F32 1
 #define U8 2
@@ -58,6 +65,26 @@ static inline long integer_of(int to, REAL x) {
   }
 }
 
+#if !HAS_DOUBLE
+static inline long integer_of_double(int to, ulong bits) {
+  switch (to) {
+    case U8: return integer_of_bits(bits, 0, 0xff);
+    case I8: return integer_of_bits(bits, 0x80, 0x7f);
+    case U16: return integer_of_bits(bits, 0, 0xffff);
+    case I16: return integer_of_bits(bits, 0x8000, 0x7fff);
+    case U32: return integer_of_bits(bits, 0, 0xffffffffUL);
+    case I32: return integer_of_bits(bits, 0x80000000UL, 0x7fffffffUL);
+    case U64: return integer_of_bits(bits, 0, ~0UL);
+    default: return integer_of_bits(bits, 1UL << 63, ~0UL >> 1);
+  }
+}
+
+static inline ulong double_of_integer(int from, long n) {
+  const bool negative = from != U64 && n < 0;
+  return bits_of_integer(negative ? 0 - (ulong)n : (ulong)n, negative);
+}
+#endif
+
 static inline void store(__global uchar *out, long i, int to, bool real, REAL x, float narrow,
                          long n) {
   switch (to) {
@@ -89,6 +116,16 @@ __kernel void convert(__global const uchar *in, __global uchar *out, const int f
     bool real = false;
     REAL x = 0;
     long n = 0;
+#if !HAS_DOUBLE
+    if (from == F64) {
+      const ulong bits = ((__global const ulong *)in)[i];
+      const bool to_integer = to != F32 && to != F16 && to != BF16 && to != BOOL;
+      const long integer = to_integer ? integer_of_double(to, bits) : !bits_are_zero(bits);
+      const float narrow = float_of_bits(bits);
+      store(out, i, to, !to_integer && to != BOOL, narrow, narrow, integer);
+      continue;
+    }
+#endif
     switch (from) {
       case F32:
       case F16:
@@ -117,6 +154,12 @@ __kernel void convert(__global const uchar *in, __global uchar *out, const int f
       x = from == U64 ? (REAL)(ulong)n : (REAL)n;
       narrow = from == U64 ? (float)(ulong)n : (float)n;
     }
+#if !HAS_DOUBLE
+    if (to == F64) {
+      ((__global ulong *)out)[i] = real ? bits_of_float(narrow) : double_of_integer(from, n);
+      continue;
+    }
+#endif
     store(out, i, to, real, x, narrow, n);
   }
 }

@@ -1,23 +1,20 @@
 // Elementwise kernels of models.
 //
 //   S         how elements are stored; T, see scalar.cl, what they are computed in
-//   FIXED_OP  where it is defined, the one operation that pointwise is compiled for; otherwise it is
+//   FIXED_OP  where it is defined, the one operation that pointwise is compiled for; otherwise it
+//   is
 //             an argument, which costs a choice per element but no compilation per operation
 //
 // Preconditions: the output overlaps no input.
+
+#include "kernels/common/loops.h"
+#include "kernels/model/scalar.cl"
+#include "kernels/model/walk.cl"
 
 #ifdef FIXED_OP
 #define WHICH(op) FIXED_OP
 #else
 #define WHICH(op) (op)
-#endif
-
-#ifndef INDEPENDENT_LOOP
-#ifdef __clang__
-#define INDEPENDENT_LOOP _Pragma("clang loop vectorize(assume_safety)")
-#else
-#define INDEPENDENT_LOOP
-#endif
 #endif
 
 // out = arithmetic(op, x, y, z), broadcast. Inputs that an operation does not have are x again.
@@ -26,7 +23,7 @@ __kernel void pointwise(__global const S *x, __global const S *y, __global const
                         const Walk walk) {
   const long end = LAST_OF(walk);
   const long length = walk.dims[0];
-  const long sx = walk.strides[0][0], sy = walk.strides[1][0], sz = walk.strides[2][0];
+  const long sx = STRIDE_OF(walk, 0), sy = STRIDE_OF(walk, 1), sz = STRIDE_OF(walk, 2);
   for (long i = FIRST_OF(walk); i < end;) {
     const long column = i % length, row = i / length;
     const long run = min(length - column, end - i);
@@ -53,7 +50,7 @@ __kernel void compare(__global const S *x, __global const S *y, __global uchar *
                       const float p, const float q, const Walk walk) {
   const long end = LAST_OF(walk);
   const long length = walk.dims[0];
-  const long sx = walk.strides[0][0], sy = walk.strides[1][0];
+  const long sx = STRIDE_OF(walk, 0), sy = STRIDE_OF(walk, 1);
   for (long i = FIRST_OF(walk); i < end;) {
     const long column = i % length, row = i / length;
     const long run = min(length - column, end - i);

@@ -5,6 +5,9 @@
 //   ACC       the type of sums: the widest of T's kind
 //   ACC_REAL  whether that is a float
 
+#include "kernels/model/scalar.cl"
+#include "kernels/model/walk.cl"
+
 static inline ACC start_of(int op) { return op == REDUCE_PROD ? (ACC)1 : (ACC)0; }
 
 static inline ACC absorb(int op, ACC sum, T x, ACC shift) {

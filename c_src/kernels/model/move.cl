@@ -2,11 +2,13 @@
 //
 // Indices that point nowhere give zeros; every other place is inside by the layouts' making.
 
+#include "kernels/model/walk.cl"
+
 // out[walk] = in[walk]: transposes, slices, repeats, and parts of a whole, all by strides.
 static inline void move_elements(__global const E *in, __global E *out, const Walk walk,
                                  const long first, const long end) {
   const long length = walk.dims[0];
-  const long from_step = walk.strides[0][0], to_step = walk.strides[3][0];
+  const long from_step = STRIDE_OF(walk, 0), to_step = STRIDE_OF(walk, 3);
   for (long i = first; i < end;) {
     const long column = i % length;
     const long run = min(length - column, end - i);
@@ -36,8 +38,8 @@ __kernel void choose(__global const uchar *condition, __global const E *yes, __g
     const long n = row_offset(&walk, 2, row);
     for (long j = 0; j < run; ++j) {
       const long at = column + j;
-      out[i + j] = condition[c + at * walk.strides[0][0]] != 0 ? yes[y + at * walk.strides[1][0]]
-                                                                : no[n + at * walk.strides[2][0]];
+      out[i + j] = condition[c + at * STRIDE_OF(walk, 0)] != 0 ? yes[y + at * STRIDE_OF(walk, 1)]
+                                                               : no[n + at * STRIDE_OF(walk, 2)];
     }
     i += run;
   }

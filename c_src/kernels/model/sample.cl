@@ -1,6 +1,8 @@
 // Reading planes at places between elements: GridSample and RoiAlign. For floats; S, T and ACC: see
 // math.cl.
 
+#include "kernels/model/walk.cl"
+
 #if T_FLOAT
 
 // Back and forth between `low` and `high`.
@@ -92,8 +94,7 @@ __kernel void grid_sample(__global const S *in, __global const S *grid, __global
       cubic_weights(down, dy);
       for (int a = 0; a < 4; ++a) {
         for (int b = 0; b < 4; ++b) {
-          sum += down[a] * across[b] *
-                 pixel(plane, &view, top + (ACC)(a - 1), left + (ACC)(b - 1));
+          sum += down[a] * across[b] * pixel(plane, &view, top + (ACC)(a - 1), left + (ACC)(b - 1));
         }
       }
     }
@@ -137,15 +138,18 @@ __kernel void roi_align(__global const S *in, __global const S *regions,
     }
     const ACC cell_width = width / (ACC)view.out_width, cell_height = height / (ACC)view.out_height;
     const ACC most = (ACC)4096;
-    const long down = view.samples > 0 ? view.samples : (long)fmin(fmax(ceil(cell_height), (ACC)0), most);
-    const long across = view.samples > 0 ? view.samples : (long)fmin(fmax(ceil(cell_width), (ACC)0), most);
+    const long down =
+        view.samples > 0 ? view.samples : (long)fmin(fmax(ceil(cell_height), (ACC)0), most);
+    const long across =
+        view.samples > 0 ? view.samples : (long)fmin(fmax(ceil(cell_width), (ACC)0), most);
     __global const S *plane =
         in + (max(batch, 0L) * view.channels + channel) * view.height * view.width;
     ACC sum = (ACC)0;
     for (long a = 0; a < down && batch >= 0; ++a) {
       const ACC y = y1 + (ACC)row * cell_height + ((ACC)a + (ACC)0.5f) * cell_height / (ACC)down;
       for (long b = 0; b < across; ++b) {
-        const ACC x = x1 + (ACC)column * cell_width + ((ACC)b + (ACC)0.5f) * cell_width / (ACC)across;
+        const ACC x =
+            x1 + (ACC)column * cell_width + ((ACC)b + (ACC)0.5f) * cell_width / (ACC)across;
         sum += between(plane, view.height, view.width, y, x);
       }
     }

@@ -7,6 +7,12 @@
 // Edge rules: integers wrap; division by 0 gives 0, as does the remainder; floats follow IEEE 754;
 // smallest and largest are NaN where one of two is. Unknown operations give 0.
 
+#include "kernels/model/layouts.h"
+
+// A guard that can be lifted, since the host compiles this file once for each type.
+#ifndef SCALAR_ARITHMETIC
+#define SCALAR_ARITHMETIC
+
 static inline T positive_or_zero(T x) { return x > (T)0 ? x : (x != x ? x : (T)0); }
 static inline T lesser(T a, T b) { return (a < b || a != a) ? a : b; }
 static inline T greater(T a, T b) { return (a > b || a != a) ? a : b; }
@@ -93,8 +99,7 @@ static inline T unary_real(int op, T x, T p, T q) {
     case OP_MISH: return x * tanh(softplus_of(x));
     case OP_GELU: return (T)0.5f * x * ((T)1 + erf_of(x * (T)0.7071067811865476));
     case OP_GELU_TANH:
-      return (T)0.5f * x *
-             ((T)1 + tanh((T)0.7978845608028654 * (x + (T)0.044715 * x * x * x)));
+      return (T)0.5f * x * ((T)1 + tanh((T)0.7978845608028654 * (x + (T)0.044715 * x * x * x)));
     case OP_SHRINK: return x < -p ? x + q : (x > p ? x - q : (x != x ? x : (T)0));
     case OP_AFFINE: return p * x + q;
     default: return (T)0;
@@ -199,9 +204,10 @@ static inline bool comparison(int op, T x, T y, T p, T q) {
     case CMP_GREATER_EQUAL: return x >= y;
     case CMP_NAN: return x != x;
 #if T_FLOAT
-    case CMP_INFINITE:
-      return (p != (T)0 && x == (T)INFINITY) || (q != (T)0 && x == -(T)INFINITY);
+    case CMP_INFINITE: return (p != (T)0 && x == (T)INFINITY) || (q != (T)0 && x == -(T)INFINITY);
 #endif
     default: return false;
   }
 }
+
+#endif

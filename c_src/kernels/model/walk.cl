@@ -1,14 +1,21 @@
 // How the kernels of this folder find their elements: the range of a work item, and the offsets of
 // a row in every operand.
+#pragma once
+
+#include "kernels/model/layouts.h"
 
 #define FIRST_OF(layout) ((long)get_global_id(0) * (layout).chunk)
-#define LAST_OF(layout) min((long)get_global_id(0) * (layout).chunk + (layout).chunk, (layout).count)
+#define LAST_OF(layout) \
+  min((long)get_global_id(0) * (layout).chunk + (layout).chunk, (layout).count)
+
+// The stride of an operand along the innermost dimension.
+#define STRIDE_OF(walk, operand) ((walk).strides[(operand)*MODEL_RANK])
 
 // Where row `row` (everything but the innermost dimension) begins in an operand.
 static inline long row_offset(const Walk *walk, int operand, long row) {
   long at = walk->offsets[operand];
   for (long d = 1; d < walk->rank; ++d) {
-    at += row % walk->dims[d] * walk->strides[operand][d];
+    at += row % walk->dims[d] * walk->strides[operand * MODEL_RANK + d];
     row /= walk->dims[d];
   }
   return at;

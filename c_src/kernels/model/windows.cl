@@ -1,6 +1,9 @@
 // Pools and convolutions over one to three dimensions, in any layout of windows, for every element
 // type: the general case behind the fast kernels for planes of floats. S, T and ACC: see math.cl.
 
+#include "kernels/model/scalar.cl"
+#include "kernels/model/walk.cl"
+
 // A window's part inside the input: its first element, and how many there are per dimension.
 typedef struct {
   long plane;
@@ -50,7 +53,8 @@ __kernel void pool(__global const S *in, __global S *out, const int op, const Wi
 #if T_FLOAT
           if (op == POOL_LP) {
             const ACC size = fabs((ACC)value);
-            sum += view.power == 1 ? size : (view.power == 2 ? size * size : pow(size, (ACC)view.power));
+            sum += view.power == 1 ? size
+                                   : (view.power == 2 ? size * size : pow(size, (ACC)view.power));
             continue;
           }
 #endif
@@ -65,7 +69,9 @@ __kernel void pool(__global const S *in, __global S *out, const int op, const Wi
       out[i] = (S)(T)(divisor == 0 ? (ACC)0 : sum / (ACC)divisor);
     } else {
 #if T_FLOAT
-      out[i] = (S)(T)(view.power == 1 ? sum : (view.power == 2 ? sqrt(sum) : pow(sum, (ACC)1 / (ACC)view.power)));
+      out[i] = (S)(T)(view.power == 1
+                          ? sum
+                          : (view.power == 2 ? sqrt(sum) : pow(sum, (ACC)1 / (ACC)view.power)));
 #endif
     }
   }
@@ -89,9 +95,8 @@ __kernel void pool_places(__global const S *in, __global long *out, const Window
           if (seen > 0 && !(value > largest || (value != value && largest == largest))) continue;
           seen = 1;
           largest = value;
-          best = view.flag != 0
-                     ? ((at.plane * view.in[2] + z) * view.in[1] + x) * view.in[0] + y
-                     : element_of(&view, at.plane, y, x, z);
+          best = view.flag != 0 ? ((at.plane * view.in[2] + z) * view.in[1] + x) * view.in[0] + y
+                                : element_of(&view, at.plane, y, x, z);
         }
       }
     }
@@ -190,7 +195,8 @@ __kernel void resample(__global const S *in, __global const int *places,
       for (long t = 0; t < taps; ++t) {
         const long at = places[pick * taps + t];
         const bool inside = at >= 0 && at < walk.axis;
-        sum += (ACC)weights[pick * taps + t] * (inside ? (ACC)from[at * walk.inner + j] : (ACC)outside);
+        sum += (ACC)weights[pick * taps + t] *
+               (inside ? (ACC)from[at * walk.inner + j] : (ACC)outside);
       }
       out[i + j] = (S)(T)sum;
     }

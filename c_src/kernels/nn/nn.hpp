@@ -17,7 +17,7 @@ Descriptor max_pool2d_kernel();
 Descriptor avg_pool2d_kernel();
 Descriptor resize_kernel();
 
-// How the convolution kernels for CPUs use this device's registers: see vectors_cpu.cl.
+// The register tile of the NCHW convolutions in the CPU family: see vectors_cpu.cl.
 struct TileShape {
   int64_t lanes;
   int64_t rows;
@@ -27,19 +27,19 @@ struct TileShape {
 };
 TileShape tile_shape(const Planner& planner, DType dtype);
 
-// How they use them where the channels of a pixel are next to each other: see panel_tile_cpu.cl.
+// The register tile of the NHWC convolutions: see panel_tile_cpu.cl.
 struct PanelShape {
   int64_t lanes;
-  int64_t most_vectors;
+  int64_t max_vectors;
   std::array<int64_t, 5> rows;  // by the number of vectors
 };
 PanelShape panel_shape(const Planner& planner, DType dtype);
 
-// The one program that holds all of this family's kernels for an element type.
+// The program with all kernels of this family for one element type.
 std::shared_ptr<Program> nn_program(Planner& planner, DType dtype);
 
-// The number of a kernel of that program as a step of a sequence, see runtime/sequence.hpp; of
-// those for floats, on devices that can.
+// The number of a kernel of that program as a step of a sequence, see runtime/sequence.hpp. Empty
+// for kernels and devices without sequences; for floats only.
 std::optional<uint32_t> sequence_member(const Planner& planner, const std::string& entry);
 
 }  // namespace dala

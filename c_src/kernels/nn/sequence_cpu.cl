@@ -1,19 +1,38 @@
-// Goes through the steps of a sequence, see runtime/sequence.hpp, whose kernels are those of the
-// convolutions and pools of pixels with their channels next to each other, and the model's move.
+// Runs the steps of a sequence, see runtime/sequence.hpp. Its kernels are the NHWC convolutions and
+// pools and the model's move.
 //
-//   E        an unsigned integer as wide as T
+//   memory   `count` steps; the arguments of each are at the address that it contains
+//   local    local memory for the step that needs the most
 //
-//   memory   `count` steps, and where their addresses say the arguments of each
-//   local    memory for the step that needs most
-//
-// A work-group is one item, one for each thread of the driver. Any of them can go through all steps
-// alone.
+// A work-group is one item, and there is one for each thread of the driver. Each of them is able to
+// run all steps alone.
+#pragma once
 
+#include "kernels/common/kernel.h"
+#include "kernels/nn/conv_nhwc/conv2d_nhwc_cpu.cl"
+#include "kernels/nn/conv_nhwc/conv2d_patch_cpu.cl"
+#include "kernels/nn/conv_nhwc/depthwise_nhwc_cpu.cl"
+#include "kernels/nn/conv_nhwc/scale_nhwc_cpu.cl"
+#include "kernels/nn/pool/pools_cpu.cl"
+#if LANES > 2
+#include "kernels/nn/conv_nhwc/conv2d_groups_cpu.cl"
+#endif
+
+// The unsigned integer type of T's width, for the model's move.
+#if T_BITS == 64
+#define E ulong
+#else
+#define E uint
+#endif
+#include "kernels/model/move.cl"
+
+// The same layout as the struct of that name in runtime/sequence.cpp, which must not include files
+// of this folder.
 typedef struct {
   ulong arguments;
   uint member;
   uint groups[3];
-  uint next;  // work-group that nobody has taken
+  uint next;  // the first work-group that is not taken
   uint done;  // work-groups
   uint unused[8];
 } SequenceStep;
@@ -65,9 +84,9 @@ typedef struct {
   Walk walk;
 } MoveArguments;
 
-// How often somebody who waits looks, before leaving the rest to those who are at work: about a
-// fifth of a millisecond. They wait that long only where others need the processor.
-#define PATIENCE 4000
+// The number of polls before a waiting work-item leaves the rest of the sequence to the others:
+// about a fifth of a millisecond. A wait is that long only if other processes need the processor.
+#define MAX_POLLS 4000
 #if defined(__x86_64__) || defined(__i386__)
 #define PAUSE __builtin_ia32_pause()
 #else
@@ -101,7 +120,7 @@ static inline void run_group(const uint member, const ulong arguments, const Gro
                       a->high, a->slope, group);
       break;
     }
-#if HAS_GROUPS
+#if LANES > 2
     case MEMBER_conv2d_groups: {
       __global const RowsArguments *a = (__global const RowsArguments *)arguments;
       groups_group(a->in, a->packed, a->bias, a->residual, a->out, a->conv, a->rows, a->low,
@@ -137,8 +156,8 @@ static inline void run_group(const uint member, const ulong arguments, const Gro
   }
 }
 
-__kernel __attribute__((reqd_work_group_size(1, 1, 1)))
-void run_sequence(__global uchar *memory, const uint count, __local T *local_memory) {
+SINGLE_ITEM_KERNEL void run_sequence(__global uchar *memory, const uint count,
+                                     __local T *local_memory) {
   __global SequenceStep *steps = (__global SequenceStep *)memory;
   for (uint i = 0; i < count; ++i) {
     __global SequenceStep *step = steps + i;
@@ -156,8 +175,10 @@ void run_sequence(__global uchar *memory, const uint count, __local T *local_mem
     }
     if (finished > 0) __atomic_fetch_add(&step->done, finished, __ATOMIC_RELEASE);
     for (uint waited = 0; __atomic_load_n(&step->done, __ATOMIC_ACQUIRE) < total; ++waited) {
-      if (waited == PATIENCE) return;
+      if (waited == MAX_POLLS) return;
       PAUSE;
     }
   }
 }
+
+#undef E

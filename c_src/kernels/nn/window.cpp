@@ -5,9 +5,9 @@
 namespace dala {
 namespace {
 
-// Keeps every place inside a padded plane within 32 bits.
-constexpr double kLargest = 65536;
-constexpr int64_t kLargestExtent = int64_t{1} << 30;
+// Keep every offset within a padded plane below 2^31.
+constexpr double kMaxParam = 65536;
+constexpr int64_t kMaxExtent = int64_t{1} << 30;
 
 }  // namespace
 
@@ -16,7 +16,7 @@ ParamSpec pair_param(const std::string& name, const std::string& summary) {
   pair.name = name;
   pair.kind = ParamSpec::Kind::integers;
   pair.min = 1;
-  pair.max = kLargest;
+  pair.max = kMaxParam;
   pair.counts = {2};
   pair.summary = summary;
   return pair;
@@ -28,7 +28,7 @@ ParamSpec groups_param() {
   groups.kind = ParamSpec::Kind::integer;
   groups.fallback = int64_t{1};
   groups.min = 1;
-  groups.summary = "into how many parts the channels are split that do not see each other";
+  groups.summary = "number of groups; channels of different groups are convolved separately";
   return groups;
 }
 
@@ -59,7 +59,7 @@ ParamSpec layout_param() {
   layout.kind = ParamSpec::Kind::choice;
   layout.fallback = std::string("nchw");
   layout.choices = {"nchw", "nhwc"};
-  layout.summary = "{n, c, h, w}, or {n, h, w, c}, which CPUs are faster with";
+  layout.summary = "{n, c, h, w}, or {n, h, w, c}, which is faster on CPUs";
   return layout;
 }
 
@@ -83,10 +83,10 @@ void need_planes(const std::string& kernel, const Call& call) {
                      is_nhwc(call) ? "{n, h, w, c}" : "{n, c, h, w}"));
   }
   for (size_t d = 1; d < shape.size(); ++d) {
-    if (shape[d] > 0 && shape[d] <= kLargestExtent) continue;
+    if (shape[d] > 0 && shape[d] <= kMaxExtent) continue;
     throw Error(Reason::shape_mismatch,
                 text("input 0 of ", kernel, " has shape ", to_string(shape),
-                     ", expected extents between 1 and ", kLargestExtent, " after the first"));
+                     ", expected extents between 1 and ", kMaxExtent, " after the first"));
   }
 }
 
@@ -116,13 +116,13 @@ Window window_of(const std::string& kernel, const Call& call, const std::array<i
   const std::array<int64_t, 4> pads = pads_of(call);
   const int64_t height = window.height + pads[0] + pads[2];
   const int64_t width = window.width + pads[1] + pads[3];
-  if (window.span_y() > height || window.span_x() > width) {
+  if (span_y(window) > height || span_x(window) > width) {
     throw Error(Reason::shape_mismatch,
-                text("a window of ", kernel, " spans ", window.span_y(), " by ", window.span_x(),
+                text("a window of ", kernel, " spans ", span_y(window), " by ", span_x(window),
                      " elements, more than the padded input's ", height, " by ", width));
   }
-  window.out_height = (height - window.span_y()) / window.stride_y + 1;
-  window.out_width = (width - window.span_x()) / window.stride_x + 1;
+  window.out_height = (height - span_y(window)) / window.stride_y + 1;
+  window.out_width = (width - span_x(window)) / window.stride_x + 1;
   return window;
 }
 

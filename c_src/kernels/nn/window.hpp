@@ -1,4 +1,4 @@
-// Windows that slide over planes: the parameters they come from, and the shapes they lead to.
+// Windows that slide over planes: their parameters, and the shapes of their outputs.
 #pragma once
 
 #include <array>
@@ -7,32 +7,17 @@
 #include <vector>
 
 #include "kernels/descriptor.hpp"
+#include "kernels/nn/window_args.h"
 
 namespace dala {
 
-// The same layout as the struct of that name in window.cl.
-struct Window {
-  int64_t height = 0;
-  int64_t width = 0;
-  int64_t out_height = 0;
-  int64_t out_width = 0;
-  int64_t size_y = 1;
-  int64_t size_x = 1;
-  int64_t stride_y = 1;
-  int64_t stride_x = 1;
-  int64_t pad_y = 0;
-  int64_t pad_x = 0;
-  int64_t dilation_y = 1;
-  int64_t dilation_x = 1;
-
-  // Rows and columns from the first to the last element of a window.
-  int64_t span_y() const { return (size_y - 1) * dilation_y + 1; }
-  int64_t span_x() const { return (size_x - 1) * dilation_x + 1; }
-};
+// Rows and columns from the first to the last element of a window.
+inline int64_t span_y(const Window& window) { return (window.size_y - 1) * window.dilation_y + 1; }
+inline int64_t span_x(const Window& window) { return (window.size_x - 1) * window.dilation_x + 1; }
 
 // An integer, or a list of two for y and x.
 ParamSpec pair_param(const std::string& name, const std::string& summary);
-// `groups`: into how many parts channels are split.
+// `groups`: the number of groups of channels.
 ParamSpec groups_param();
 // `pad`: an integer, {y, x} or {top, left, bottom, right}; 0 by default.
 ParamSpec pad_param();
@@ -42,7 +27,7 @@ std::array<int64_t, 2> pair_of(const Call& call, const std::string& name);
 // `pad` of a call as {top, left, bottom, right}.
 std::array<int64_t, 4> pads_of(const Call& call);
 
-// `layout`: where the channels of planes are.
+// `layout`: the position of the channels among the dimensions of planes.
 ParamSpec layout_param();
 bool is_nhwc(const Call& call);
 
@@ -60,13 +45,13 @@ Shape shape_of(const Planes& planes, bool nhwc);
 // extent of 0 but the batch.
 void need_planes(const std::string& kernel, const Call& call);
 
-// The windows of that size over the planes of input 0, by the parameters `layout`, `pad`, `stride`,
-// if it is there, else the windows' size, and `dilation`, if it is there. How many there are is not
-// said yet.
+// The windows of that size over the planes of input 0, according to the parameters `layout`, `pad`,
+// `stride`, which defaults to the size, and `dilation`, which defaults to 1. The output's extents
+// are not set.
 Window window_over(const Call& call, const std::array<int64_t, 2>& size);
 
-// The same, as many as fit. Throws `shape_mismatch` when the padded planes are smaller than a
-// window.
+// The same with the output's extents set: as many windows as fit. Throws `shape_mismatch` when the
+// padded planes are smaller than a window.
 Window window_of(const std::string& kernel, const Call& call, const std::array<int64_t, 2>& size);
 
 }  // namespace dala

@@ -1,19 +1,26 @@
-// What the argmax kernels of both device classes share.
+// Comparison and merge step of argmax, shared by both families.
 //
 //   T     element type                    OUT   type of the indexes stored
+//   LARGEST   1 for the largest element, 0 for the smallest
 //
-// The first maximum counts; NaN is above every number, and the first NaN counts.
+// The first of equal elements counts; NaN comes before every number, and the first NaN counts.
+#pragma once
+
+#include "kernels/reduce/axis_args.h"
 
 // Whether x comes before `best` wherever the two stand.
-static inline bool better(T x, T best) { return x > best || (x != x && best == best); }
+static inline bool better(T x, T best) {
+  return (LARGEST ? x > best : x < best) || (x != x && best == best);
+}
 
-// Whether x at `index` comes before `best` at `best_index`.
+// Whether x at `index` is preferred to `best` at `best_index`.
 static inline bool comes_first(T x, long index, T best, long best_index) {
   return better(x, best) || (!better(best, x) && index < best_index);
 }
 
-// out[o][i] = the best of the segments' candidates: values[o][s][i] at indexes[o][s][i]. One item
-// per result; segments are in the axis's order, so a tie leaves the earlier one.
+// out[o][i] = the index of the best candidate of the segments: values[o][s][i] at
+// indexes[o][s][i]. One work-item per result; segments are in the order of the axis, so the
+// earlier one wins a tie.
 __kernel void argmax_merge(__global const T *restrict values, __global const long *restrict indexes,
                            __global OUT *restrict out, const AxisView view) {
   const long result = (long)get_global_id(0);

@@ -8,7 +8,7 @@
 namespace dala {
 namespace {
 
-constexpr int64_t kLongestSegment = int64_t{1} << 30;  // positions within one are 32 bit
+constexpr int64_t kLongestSegment = int64_t{1} << 30;  // indices within a segment are 32 bit
 
 int64_t highest_index(DType dtype) {
   switch (dtype) {
@@ -21,14 +21,14 @@ int64_t highest_index(DType dtype) {
   }
 }
 
-void check_argmax(const Call& call) {
-  need_output_dtype("argmax", call, {DType::s32, DType::s64, DType::u32});
-  need_output_shape("argmax", call, reduced_shapes(call));
-  need_elements_along_axis("argmax", call);
+void check_search(const std::string& name, const Call& call) {
+  need_output_dtype(name, call, kIndexDTypes);
+  need_output_shape(name, call, reduced_shapes(call));
+  need_elements_along_axis(name, call);
   const int64_t last = view_of(call).axis - 1;
   if (last > highest_index(call.output.dtype)) {
     throw Error(Reason::dtype_mismatch,
-                text("the output of argmax is ", to_string(call.output.dtype),
+                text("the output of ", name, " is ", to_string(call.output.dtype),
                      ", which cannot hold the index ", last));
   }
 }
@@ -45,20 +45,22 @@ KernelStep step(const Planner& planner, const std::shared_ptr<Program>& program,
   arguments.push_back(value(view));
   arguments.push_back(LocalMemory{items * size_of(dtype)});
   arguments.push_back(LocalMemory{items * sizeof(int64_t)});
-  return {program, entry, std::move(arguments), group_per_result(view.results(), items)};
+  return {program, entry, std::move(arguments), group_per_result(results_of(view), items)};
 }
 
-Launch plan_argmax(const Call& call, Planner& planner) {
-  planner.need_arithmetic("argmax", call);
+Launch plan_search(const std::string& name, const Call& call, Planner& planner) {
+  planner.need_arithmetic(name, call);
   Launch launch;
   if (call.output.count() == 0) return launch;
   const DType in = call.inputs[0].dtype;
-  Defines defines = element_defines(in);
-  defines.emplace_back("OUT", cl_name(call.output.dtype));
-  const auto program =
-      planner.program({"reduce/axis.cl", "reduce/argmax.cl",
-                       planner.cpu_class() ? "reduce/argmax_cpu.cl" : "reduce/argmax_gpu.cl"},
-                      defines);
+  const DType out = call.output.dtype;
+  const auto program = planner.program(text(name, " ", to_string(in), " to ", to_string(out)), [&] {
+    ProgramSource source{element_defines(in),
+                         {{planner.cpu_class() ? "reduce/argmax_cpu.cl" : "reduce/argmax_gpu.cl"}}};
+    source.defines.emplace_back("OUT", cl_name(out));
+    source.defines.emplace_back("LARGEST", name == "argmax" ? "1" : "0");
+    return source;
+  });
 
   const AxisView view = cut(view_of(call), planner, kLongestSegment);
   launch.work = static_cast<double>(call.inputs[0].bytes() + call.output.bytes());
@@ -66,7 +68,7 @@ Launch plan_argmax(const Call& call, Planner& planner) {
     launch.steps.push_back(step(planner, program, "argmax_direct", {input(0), output()}, view, in));
     return launch;
   }
-  const auto candidates = static_cast<size_t>(view.results());
+  const auto candidates = static_cast<size_t>(results_of(view));
   launch.scratch = {candidates * size_of(in), candidates * sizeof(int64_t)};
   launch.steps.push_back(
       step(planner, program, "argmax_partial", {input(0), scratch(0), scratch(1)}, view, in));
@@ -77,19 +79,31 @@ Launch plan_argmax(const Call& call, Planner& planner) {
   return launch;
 }
 
+Descriptor search(const std::string& name, const std::string& summary) {
+  Descriptor descriptor;
+  descriptor.name = name;
+  descriptor.summary = summary;
+  descriptor.dtypes = kEveryDType;
+  descriptor.output_rule =
+      "s32, s64 or u32, the input's shape without the axis, or with 1 in its place";
+  descriptor.params = {axis_param("the axis to search; the whole buffer when absent", {})};
+  descriptor.check = [name](const Call& call) { check_search(name, call); };
+  descriptor.plan = [name](const Call& call, Planner& planner) {
+    return plan_search(name, call, planner);
+  };
+  return descriptor;
+}
+
 }  // namespace
 
 Descriptor argmax_kernel() {
-  Descriptor argmax;
-  argmax.name = "argmax";
-  argmax.summary = "The index of the first largest element along an axis; NaN counts as largest.";
-  argmax.dtypes = kEveryDType;
-  argmax.output_rule =
-      "s32, s64 or u32, the input's shape without the axis, or with 1 in its place";
-  argmax.params = {axis_param("the axis to search; the whole buffer when absent", {})};
-  argmax.check = check_argmax;
-  argmax.plan = plan_argmax;
-  return argmax;
+  return search("argmax",
+                "The index of the first largest element along an axis; NaN counts as largest.");
+}
+
+Descriptor argmin_kernel() {
+  return search("argmin",
+                "The index of the first smallest element along an axis; NaN counts as smallest.");
 }
 
 }  // namespace dala

@@ -1,15 +1,20 @@
-// The index along the axis of the largest element, for devices with many narrow processors.
+// The index along the axis of the largest element, or the smallest, for devices with many narrow
+// processors.
 //
 //   in            view.outer * view.axis * view.inner elements of type T
-//   out           per result the index, of type OUT (argmax_direct, with one segment)
+//   out           the index of each result, of type OUT (argmax_direct, with one segment)
 //   values,
-//   indexes       per result and segment the largest element and its index (argmax_partial)
-//   view          see axis.cl
+//   indexes       the largest element of each result and segment, and its index (argmax_partial)
+//   view          see axis_args.h
 //   best, at      local memory, one T and one long per item of the group
 //
-// A work-group per result and segment; its size is a power of two. Edge rules: see argmax.cl;
+// One work-group per result and segment; its size is a power of two. Edge rules: see argmax.cl;
 // items without elements repeat the first one; every item reaches every barrier. Preconditions:
-// axis > 0; nothing overlaps.
+// axis > 0; no operands overlap.
+#pragma once
+
+#include "kernels/reduce/argmax.cl"
+#include "kernels/reduce/axis_args.h"
 
 static inline void best_of_group(__global const T *in, const AxisView view, __local T *best,
                                  __local long *at) {
@@ -48,8 +53,8 @@ __kernel void argmax_direct(__global const T *restrict in, __global OUT *restric
 }
 
 __kernel void argmax_partial(__global const T *restrict in, __global T *restrict values,
-                             __global long *restrict indexes, const AxisView view,
-                             __local T *best, __local long *at) {
+                             __global long *restrict indexes, const AxisView view, __local T *best,
+                             __local long *at) {
   best_of_group(in, view, best, at);
   if (get_local_id(0) == 0) {
     values[get_group_id(0)] = best[0];

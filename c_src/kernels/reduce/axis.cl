@@ -1,31 +1,12 @@
-// What the kernels along one axis share: the view of a tensor as [outer][axis][inner], and how its
-// axis is cut into segments, each reduced on its own, so that one long axis can keep several
-// work-groups busy. Without cutting there is one segment.
+// The pieces of work of the CPU kernels along one axis; the view is in axis_args.h.
+#pragma once
 
-typedef struct {
-  long outer;
-  long axis;
-  long inner;
-  long segment;   // elements of the axis per segment; the last one may be shorter
-  long segments;  // ceil(axis / segment)
-  long columns;   // neighbouring ones per piece of work (CPU class), at most COLUMNS
-  long units;     // pieces of work per group (CPU class)
-  long total;     // elements that go into one result, before any cutting
-} AxisView;
+#include "kernels/reduce/axis_args.h"
 
-#define PASTE_(a, b) a##b
-#define PASTE(a, b) PASTE_(a, b)
-
-// CPU class: the most columns that are worked on side by side, and the lanes that one row is
-// folded into.
+// CPU class: the maximum number of columns of a piece, and the number of lanes that a row is
+// split into.
 #define COLUMNS 1024
 #define LANES 64
-
-#ifdef __clang__
-#define INDEPENDENT_LOOP _Pragma("clang loop vectorize(assume_safety)")
-#else
-#define INDEPENDENT_LOOP
-#endif
 
 // A piece of work: result `result` = outer * segments + segment, from column `column` on.
 typedef struct {

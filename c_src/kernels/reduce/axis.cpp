@@ -1,22 +1,34 @@
 #include "kernels/reduce/axis.hpp"
 
 #include <algorithm>
+#include <numeric>
 
+#include "kernels/checks.hpp"
 #include "kernels/element.hpp"
 #include "runtime/error.hpp"
 
 namespace dala {
 namespace {
 
-constexpr int64_t kMostColumns = 1024;  // COLUMNS in axis.cl
-constexpr int64_t kFewestColumns = 64;
+constexpr int64_t kMaxColumns = 1024;  // COLUMNS in axis.cl
+constexpr int64_t kMinColumns = 64;
 constexpr int64_t kWorthCutting = 32 * 1024;  // elements that outweigh a second launch
 constexpr int64_t kPieceElements = 4 * 1024;  // elements that outweigh the start of a group
 
-// Long runs of neighbouring columns suit the memory, as long as every core gets some.
+// Long runs of adjacent columns make good use of cache lines, as long as every core has work.
 int64_t columns_per_piece(const AxisView& view, const Planner& planner) {
   const int64_t wanted = ceil_div(planner.busy_groups(), view.outer * view.segments);
-  return std::clamp(ceil_div(view.inner, wanted), kFewestColumns, kMostColumns);
+  return std::clamp(ceil_div(view.inner, wanted), kMinColumns, kMaxColumns);
+}
+
+// The axes that are reduced, ascending: all of them without a parameter.
+std::vector<size_t> reduced_axes(const Call& call) {
+  if (call.has("axes")) return distinct_axes("", call);
+  const Shape& shape = call.inputs[0].shape;
+  if (call.has("axis") && !shape.empty()) return {static_cast<size_t>(call.integer("axis"))};
+  std::vector<size_t> all(shape.size());
+  std::iota(all.begin(), all.end(), size_t{0});
+  return all;
 }
 
 int64_t pieces_of(const AxisView& view) {
@@ -41,14 +53,43 @@ AxisView view_of(const Call& call) {
   return view;
 }
 
+std::vector<AxisView> views_of(const Call& call) {
+  const std::vector<size_t> axes = reduced_axes(call);
+  Shape shape = call.inputs[0].shape;
+  int64_t total = 1;
+  for (size_t axis : axes) total *= shape[axis];
+  std::vector<AxisView> views;
+  for (size_t end = axes.size(); end > 0;) {
+    // Axes [first, last] are neighbours.
+    const size_t last = axes[--end];
+    size_t first = last;
+    while (end > 0 && axes[end - 1] + 1 == first) first = axes[--end];
+    AxisView view;
+    for (size_t d = 0; d < shape.size(); ++d) {
+      (d < first ? view.outer : d <= last ? view.axis : view.inner) *= shape[d];
+    }
+    for (size_t d = first; d <= last; ++d) shape[d] = 1;
+    view.segment = view.axis;
+    view.total = total;
+    views.push_back(view);
+  }
+  if (views.empty()) {
+    // Nothing is reduced: every element is its own result.
+    AxisView view;
+    view.outer = call.inputs[0].count();
+    views.push_back(view);
+  }
+  return views;
+}
+
 AxisView cut(const AxisView& view, const Planner& planner, int64_t longest) {
   AxisView result = view;
   const int64_t elements = view.outer * view.axis * view.inner;
   int64_t segments = 1;
   if (elements >= kWorthCutting) {
-    // On GPUs a result is served by a group at most, so more of them are wanted.
+    // On GPUs at most one group computes a result, so more segments are needed.
     const int64_t wanted = planner.cpu_class() ? planner.busy_groups() : 64;
-    const int64_t there = planner.cpu_class() ? view.outer * ceil_div(view.inner, kMostColumns)
+    const int64_t there = planner.cpu_class() ? view.outer * ceil_div(view.inner, kMaxColumns)
                                               : view.outer * view.inner;
     const int64_t useful = std::max<int64_t>(1, elements / kPieceElements);
     segments = std::min(ceil_div(wanted, there), useful);
@@ -73,8 +114,8 @@ Range piece_range(const Planner& planner, AxisView& view) {
   const int64_t elements = std::max<int64_t>(1, view.outer * view.axis * view.inner / pieces);
   const int64_t enough = std::max<int64_t>(1, kPieceElements / elements);
   const int64_t fair = std::max<int64_t>(1, pieces / planner.busy_groups());
-  // Little work stays in one group; otherwise groups hold several pieces when these are small,
-  // but never so many that a core has nothing to do.
+  // A small amount of work stays in one group; otherwise groups take several pieces when these are
+  // small, but not so many that a core is idle.
   view.units = pieces * elements < kWorthCutting / 2 ? pieces : std::min(enough, fair);
   Range range;
   range.global[0] = static_cast<size_t>(ceil_div(pieces, view.units));
@@ -94,22 +135,31 @@ Range item_per_result(const Planner& planner, int64_t count) {
 }
 
 std::vector<Shape> reduced_shapes(const Call& call) {
-  if (!call.has("axis")) return {{}, {1}};
-  const auto axis = call.integer("axis");
-  Shape without = call.inputs[0].shape;
-  Shape with_one = without;
-  without.erase(without.begin() + axis);
-  with_one[static_cast<size_t>(axis)] = 1;
+  if (!call.has("axis") && !call.has("axes")) return {{}, {1}};
+  const std::vector<size_t> axes = reduced_axes(call);
+  Shape without;
+  Shape with_one = call.inputs[0].shape;
+  for (size_t d = 0; d < with_one.size(); ++d) {
+    if (std::find(axes.begin(), axes.end(), d) == axes.end()) {
+      without.push_back(with_one[d]);
+    } else {
+      with_one[d] = 1;
+    }
+  }
   return {without, with_one};
 }
 
 void need_elements_along_axis(const std::string& kernel, const Call& call) {
-  if (view_of(call).axis > 0) return;
-  const std::string where =
-      call.has("axis") ? text("along axis ", call.integer("axis")) : std::string("in it");
+  int64_t elements = 1;
+  for (size_t axis : reduced_axes(call)) elements *= call.inputs[0].shape[axis];
+  if (elements > 0) return;
+  const std::string where = call.has("axis") ? text(" along axis ", call.integer("axis"))
+                            : call.has("axes")
+                                ? text(" along axes ", to_string(call.params.at("axes")))
+                                : std::string();
   throw Error(Reason::shape_mismatch,
               text("input 0 of ", kernel, " has shape ", to_string(call.inputs[0].shape),
-                   ", which is empty ", where));
+                   ", which is empty", where));
 }
 
 ParamSpec axis_param(const std::string& summary, std::optional<int64_t> fallback) {
@@ -119,6 +169,20 @@ ParamSpec axis_param(const std::string& summary, std::optional<int64_t> fallback
   if (fallback) axis.fallback = *fallback;
   axis.summary = summary;
   return axis;
+}
+
+std::vector<ParamSpec> reduced_axes_params(const std::string& verb) {
+  ParamSpec axes;
+  axes.name = "axes";
+  axes.kind = ParamSpec::Kind::axes;
+  axes.summary = "several axes to " + verb + " at once, in place of axis";
+  return {axis_param("the axis to " + verb + "; the whole buffer when absent", {}), axes};
+}
+
+void need_one_of_axes(const std::string& kernel, const Call& call) {
+  if (call.has("axes")) distinct_axes(kernel, call);
+  if (!call.has("axis") || !call.has("axes")) return;
+  throw Error(Reason::invalid_param, text(kernel, " takes axis or axes, not both"));
 }
 
 Defines axis_defines(DType dtype, bool fp64) {

@@ -27,30 +27,14 @@ void check_layer_norm(const Call& call) {
 
 std::string entry_for(size_t inputs) { return text("layer_norm_", inputs); }
 
-std::vector<Part> layer_norm_parts(const Planner& planner, DType dtype) {
-  std::vector<Part> parts{{"reduce/axis.cl"},
-                          {"reduce/operations.cl", {}, lines(axis_defines(dtype, planner.fp64()))}};
-  const auto add_row = [&](const char* name, const char* lane, const char* map) {
-    parts.push_back({"reduce/row_cpu.cl",
-                     {{"NAME", name},
-                      {"IN", "T"},
-                      {"ACC", "SUM"},
-                      {"LANE", lane},
-                      {"SPACE", "__global"},
-                      {"IDENTITY", "0"},
-                      {"COMBINE", "combine_sum"},
-                      {"MAP(x, center)", map}}});
-  };
-  if (planner.cpu_class()) {
-    parts.push_back({"stream_cpu.cl"});
-    add_row("row_sum", "SUM", "(x)");
-    add_row("row_squares", "T", "(((x) - (LANE)(center)) * ((x) - (LANE)(center)))");
-  }
+ProgramSource layer_norm_source(const Planner& planner, DType dtype) {
+  ProgramSource source{axis_defines(dtype, planner.fp64()), {}};
   for (size_t inputs = 1; inputs <= 3; ++inputs) {
-    parts.push_back({planner.cpu_class() ? "reduce/layer_norm_cpu.cl" : "reduce/layer_norm_gpu.cl",
-                     {{"ENTRY", entry_for(inputs)}, {"N_INPUTS", std::to_string(inputs)}}});
+    source.parts.push_back(
+        {planner.cpu_class() ? "reduce/layer_norm_cpu.cl" : "reduce/layer_norm_gpu.cl",
+         {{"ENTRY", entry_for(inputs)}, {"N_INPUTS", std::to_string(inputs)}}});
   }
-  return parts;
+  return source;
 }
 
 Launch plan_layer_norm(const Call& call, Planner& planner) {
@@ -60,7 +44,7 @@ Launch plan_layer_norm(const Call& call, Planner& planner) {
   if (call.output.count() == 0) return launch;
   const DType dtype = call.output.dtype;
   const auto program = planner.program(text("layer_norm ", to_string(dtype)),
-                                       [&] { return layer_norm_parts(planner, dtype); });
+                                       [&] { return layer_norm_source(planner, dtype); });
   const int64_t length = call.output.shape.back();
   const int64_t rows = call.output.count() / length;
   const double epsilon = call.number("epsilon");

@@ -1,19 +1,23 @@
 // out[o][k] = (in[o][k] - mean) / sqrt(variance + epsilon) * scale[k] + bias[k], mean and variance
-// over k, for devices that are CPUs.
+// over k, CPU family.
 //
 //   in, out      rows * n elements of type T
-//   scale, bias  n elements each; there when N_INPUTS is at least 2 and 3
+//   scale, bias  n elements each; present when N_INPUTS is at least 2 and 3
 //   group_rows   rows per work-group, which is one item
 //
-//   row_sum, row_squares   functions of row_cpu.cl: sums of x in SUM, and of (x - center)^2 in
-//                          lanes of T, which is accurate enough for SQUARES elements at a time
+// Squares are summed in lanes of T, which is accurate enough for SQUARES elements at a time.
 //
 // Edge rule: the last group has fewer rows. Preconditions: n > 0; out is the same memory as in, or
 // scale or bias when there is one row, or does not overlap them.
 
+#include "kernels/common/kernel.h"
+#include "kernels/common/loops.h"
+#include "kernels/common/stream_cpu.cl"
+#include "kernels/reduce/layer_norm_rows_cpu.cl"
+
 #define SQUARES 4096L
 
-// One result.
+// The normalised element k.
 #if N_INPUTS == 1
 #define NORMAL(k) ((from[k] - center) * factor)
 #elif N_INPUTS == 2
@@ -22,16 +26,15 @@
 #define NORMAL(k) ((from[k] - center) * factor * scale[k] + bias[k])
 #endif
 
-__kernel __attribute__((reqd_work_group_size(1, 1, 1)))
-void ENTRY(__global const T *in,
+SINGLE_ITEM_KERNEL void ENTRY(__global const T *in,
 #if N_INPUTS > 1
-           __global const T *scale,
+                              __global const T *scale,
 #endif
 #if N_INPUTS > 2
-           __global const T *bias,
+                              __global const T *bias,
 #endif
-           __global T *out, const long rows, const long n, const long group_rows,
-           const SUM epsilon) {
+                              __global T *out, const long rows, const long n, const long group_rows,
+                              const SUM epsilon) {
   const long first = (long)get_group_id(0) * group_rows;
   const long last = min(first + group_rows, rows);
   const bool stream = streams(rows * n * sizeof(T));
@@ -40,7 +43,8 @@ void ENTRY(__global const T *in,
     __global T *to = out + row * n;
     const SUM mean = row_sum(from, n, (SUM)0) / (SUM)n;
     SUM squares = 0;
-    for (long k = 0; k < n; k += SQUARES) squares += row_squares(from + k, min(n - k, SQUARES), mean);
+    for (long k = 0; k < n; k += SQUARES)
+      squares += row_squares(from + k, min(n - k, SQUARES), mean);
     const SUM variance = squares / (SUM)n;
     const T center = (T)mean;
     const T factor = (T)((SUM)1 / sqrt(variance + epsilon));

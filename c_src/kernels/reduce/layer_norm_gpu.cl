@@ -1,12 +1,14 @@
 // out[o][k] = (in[o][k] - mean) / sqrt(variance + epsilon) * scale[k] + bias[k], mean and variance
-// over k, for devices with many narrow processors.
+// over k, GPU family.
 //
 //   in, out      rows of n elements of type T, one work-group each
-//   scale, bias  n elements each; there when N_INPUTS is at least 2 and 3
+//   scale, bias  n elements each; present when N_INPUTS is at least 2 and 3
 //   partial      local memory, one SUM per item of the group, whose size is a power of two
 //
 // Edge rule: every item reaches every barrier. Preconditions: n > 0; out is the same memory as in,
 // or scale or bias when there is one row, or does not overlap them.
+
+#include "kernels/common/paste.h"
 
 static inline SUM PASTE(ENTRY, _group_sum)(SUM own, __local SUM *partial) {
   const int item = (int)get_local_id(0);

@@ -7,7 +7,7 @@
 namespace dala {
 namespace {
 
-// What tells the reductions apart: names in operations.cl.
+// The parameters of a reduction: names in operations.cl.
 struct Operation {
   std::string name;  // of its kernels
   std::string combine;
@@ -18,16 +18,17 @@ struct Operation {
 
 const Operation kSum{"sum", "combine_sum", "0", true, false};
 const Operation kMean{"mean", "combine_sum", "0", true, true};
+const Operation kProduct{"product", "combine_product", "1", true, false};
 const Operation kMax{"max", "combine_max", "LOWEST", false, false};
 const Operation kMin{"min", "combine_min", "HIGHEST", false, false};
 
 std::vector<const Operation*> operations(DType in, DType out) {
-  if (in == out) return {&kSum, &kMean, &kMax, &kMin};
-  return {&kSum, &kMean};
+  if (in == out) return {&kSum, &kMean, &kProduct, &kMax, &kMin};
+  return {&kSum, &kMean, &kProduct};
 }
 
-// The kernels of one operation: elements to results, elements to partial results of segments, and
-// those to results.
+// The kernels of one operation: elements to results, elements to partial results of segments, those
+// to results, and those to partial results of several axes.
 void add_parts(std::vector<Part>& parts, const Planner& planner, const Operation& operation,
                DType in, DType out) {
   const std::string element = cl_name(in);
@@ -43,25 +44,17 @@ void add_parts(std::vector<Part>& parts, const Planner& planner, const Operation
   };
   const Variant variants[] = {{"_direct", element, cl_name(out), finish},
                               {"_partial", element, acc, "KEEP"},
-                              {"_merge", acc, cl_name(out), finish}};
+                              {"_merge", acc, cl_name(out), finish},
+                              {"_fold", acc, acc, "KEEP"}};
   for (const Variant& variant : variants) {
-    const std::string entry = operation.name + variant.suffix;
-    Defines defines{{"ENTRY", entry},
-                    {"IN", variant.in},
-                    {"OUT", variant.out},
-                    {"ACC", acc},
-                    {"IDENTITY", "((ACC)" + operation.identity + ")"},
-                    {"COMBINE", operation.combine},
-                    {"FINISH", variant.finish}};
-    if (planner.cpu_class()) {
-      Defines row = defines;
-      row.emplace_back("NAME", "row_" + entry);
-      row.emplace_back("MAP(x, center)", "(x)");
-      row.emplace_back("LANE", operation.adds ? "SUM_LANE" : acc);
-      row.emplace_back("SPACE", "__global");
-      parts.push_back({"reduce/row_cpu.cl", row});
-      defines.emplace_back("ROW", "row_" + entry);
-    }
+    const Defines defines{{"ENTRY", operation.name + variant.suffix},
+                          {"IN", variant.in},
+                          {"OUT", variant.out},
+                          {"ACC", acc},
+                          {"IDENTITY", "((ACC)" + operation.identity + ")"},
+                          {"COMBINE", operation.combine},
+                          {"FINISH", variant.finish},
+                          {"LANE", operation.adds ? "SUM_LANE" : acc}};
     parts.push_back(
         {planner.cpu_class() ? "reduce/reduce_cpu.cl" : "reduce/reduce_gpu.cl", defines});
   }
@@ -69,12 +62,11 @@ void add_parts(std::vector<Part>& parts, const Planner& planner, const Operation
 
 std::shared_ptr<Program> program_for(Planner& planner, DType in, DType out) {
   return planner.program(text("reduce ", to_string(in), " to ", to_string(out)), [&] {
-    std::vector<Part> parts{{"reduce/axis.cl"}};
-    parts.push_back({"reduce/operations.cl", {}, lines(axis_defines(in, planner.fp64()))});
+    ProgramSource source{axis_defines(in, planner.fp64()), {}};
     for (const Operation* operation : operations(in, out)) {
-      add_parts(parts, planner, *operation, in, out);
+      add_parts(source.parts, planner, *operation, in, out);
     }
-    return parts;
+    return source;
   });
 }
 
@@ -84,28 +76,33 @@ KernelStep step(Planner& planner, const std::shared_ptr<Program>& program, const
     const Range range = piece_range(planner, view);
     return {program, entry, {from, to, value(view)}, range};
   }
-  // Neighbouring items read neighbouring columns when there are enough of them; otherwise they
-  // share a row.
+  // Work-items read adjacent columns when there are enough columns; otherwise they share a row.
   constexpr int64_t kManyColumns = 32;
   if (view.inner >= kManyColumns || view.segment <= 8) {
     return {program,
             entry + "_columns",
             {from, to, value(view)},
-            item_per_result(planner, view.results())};
+            item_per_result(planner, results_of(view))};
   }
   const size_t items = planner.group_items(256, acc_bytes);
   return {program,
           entry + "_rows",
           {from, to, value(view), LocalMemory{items * acc_bytes}},
-          group_per_result(view.results(), items)};
+          group_per_result(results_of(view), items)};
 }
 
-// Sums of f32 on a device that has nothing wider stay accurate because no accumulator takes in
-// more elements than this.
+// Limits the elements per accumulator, so that sums of f32 stay accurate on a device without
+// doubles.
 int64_t longest_segment(const Planner& planner, const Operation& operation, DType in,
                         const AxisView& view) {
   if (!operation.adds || in != DType::f32 || planner.fp64()) return view.axis;
   return view.inner == 1 ? 64 * 1024 : 4 * 1024;
+}
+
+// What an operation gives for no elements at all.
+Value result_of_nothing(const Operation& operation, DType dtype) {
+  const Call call{{}, {}, {{"one", int64_t{operation.identity == "1" ? 1 : 0}}}};
+  return call.element("one", dtype);
 }
 
 Launch plan_reduction(const std::string& name, const Operation& operation, const Call& call,
@@ -113,25 +110,39 @@ Launch plan_reduction(const std::string& name, const Operation& operation, const
   planner.need_arithmetic(name, call);
   Launch launch;
   if (call.output.count() == 0) return launch;
-  const AxisView whole = view_of(call);
-  if (whole.axis == 0) {
-    // Only a sum gets here: the sum of nothing is 0.
-    launch.steps.push_back(FillStep{output(), value(uint8_t{0}), call.output.bytes()});
+  if (call.inputs[0].count() == 0) {
+    // Only sums and products get here.
+    launch.steps.push_back(
+        FillStep{output(), result_of_nothing(operation, call.output.dtype), call.output.bytes()});
     return launch;
   }
   const DType in = call.inputs[0].dtype;
   const auto program = program_for(planner, in, call.output.dtype);
   const size_t acc_bytes = operation.adds ? sizeof(int64_t) : size_of(in);
-  const AxisView view = cut(whole, planner, longest_segment(planner, operation, in, whole));
-  if (view.segments == 1) {
-    launch.steps.push_back(
-        step(planner, program, operation.name + "_direct", input(0), output(), view, acc_bytes));
-  } else {
-    launch.scratch.push_back(static_cast<size_t>(view.results()) * acc_bytes);
-    launch.steps.push_back(
-        step(planner, program, operation.name + "_partial", input(0), scratch(0), view, acc_bytes));
-    launch.steps.push_back(step(planner, program, operation.name + "_merge", scratch(0), output(),
-                                merged(view), acc_bytes));
+  const std::vector<AxisView> views = views_of(call);
+  Operand from = input(0);
+  const auto add = [&](const AxisView& view, bool last) {
+    const bool first = from.kind == Operand::Kind::input;
+    const char* from_elements = last ? "_direct" : "_partial";
+    const char* from_partials = last ? "_merge" : "_fold";
+    const std::string entry = operation.name + (first ? from_elements : from_partials);
+    Operand to = output();
+    if (!last) {
+      to = scratch(static_cast<int>(launch.scratch.size()));
+      launch.scratch.push_back(static_cast<size_t>(results_of(view)) * acc_bytes);
+    }
+    launch.steps.push_back(step(planner, program, entry, from, to, view, acc_bytes));
+    from = to;
+  };
+  for (size_t n = 0; n < views.size(); ++n) {
+    const bool last = n + 1 == views.size();
+    const AxisView view = cut(views[n], planner, longest_segment(planner, operation, in, views[n]));
+    if (view.segments == 1) {
+      add(view, last);
+    } else {
+      add(view, false);
+      add(merged(view), last);
+    }
   }
   launch.work = static_cast<double>(call.inputs[0].bytes() + call.output.bytes());
   return launch;
@@ -145,11 +156,12 @@ Descriptor reduction(const std::string& name, const std::string& summary,
   descriptor.dtypes = kEveryDType;
   descriptor.output_rule =
       std::string(
-          "the input's shape without the axis, or with 1 in its place; the input's element "
+          "the input's shape without the axes, or with 1 in their place; the input's element "
           "type") +
       (operation.adds ? ", or s64, f32 or f64 for integers" : "");
-  descriptor.params = {axis_param("the axis to reduce; the whole buffer when absent", {})};
+  descriptor.params = reduced_axes_params("reduce");
   descriptor.check = [name, operation](const Call& call) {
+    need_one_of_axes(name, call);
     const DType in = call.inputs[0].dtype;
     std::vector<DType> allowed{in};
     if (operation.adds && !is_float(in)) {
@@ -169,15 +181,25 @@ Descriptor reduction(const std::string& name, const std::string& summary,
 
 }  // namespace
 
+KernelStep partial_step(Planner& planner, const std::string& operation, DType dtype, Operand from,
+                        Operand to, const AxisView& view) {
+  const bool adds = operation == "sum" || operation == "product";
+  return step(planner, program_for(planner, dtype, dtype), operation + "_partial", from, to, view,
+              adds ? sizeof(int64_t) : size_of(dtype));
+}
+
 Descriptors reduce_kernels() {
   return {
       reduction("reduce_sum", "The sum along an axis; integers wrap, the sum of nothing is 0.",
                 kSum),
       reduction("reduce_mean",
                 "The mean along an axis; into an integer type it truncates toward zero.", kMean),
+      reduction("reduce_product",
+                "The product along an axis; integers wrap, the product of nothing is 1.", kProduct),
       reduction("reduce_max", "The largest element along an axis; NaN if there is one.", kMax),
       reduction("reduce_min", "The smallest element along an axis; NaN if there is one.", kMin),
       argmax_kernel(),
+      argmin_kernel(),
       softmax_kernel(),
       layer_norm_kernel(),
   };

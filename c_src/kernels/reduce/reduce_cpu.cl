@@ -1,21 +1,34 @@
-// out[o][s][i] = FINISH(COMBINE over k in segment s of in[o][k][i], total), for devices that are
-// CPUs.
+// out[o][s][i] = FINISH(COMBINE over k in segment s of in[o][k][i], total), CPU family.
 //
 //   in     view.outer * view.axis * view.inner elements of type IN
 //   out    view.outer * view.segments * view.inner elements of type OUT
-//   view   see axis.cl
+//   view   see axis_args.h
 //
-//   ACC, IDENTITY, COMBINE  the type of partial results, the neutral one, how two become one
-//   ROW                     the function of row_cpu.cl for this operation
-//   FINISH                  what is stored, from the accumulated value and view.total
+//   ACC, IDENTITY, COMBINE  type, neutral element and operation of partial results
+//   LANE                    see row_cpu.cl
+//   FINISH                  the stored value, from the accumulated value and view.total
 //
 // A work-group is one item and owns view.units pieces: a row when inner is 1, otherwise up to
-// COLUMNS neighbouring columns, accumulated side by side while the axis goes past. Edge rules:
-// short pieces at the end of a dimension; an empty axis gives IDENTITY. Preconditions: in and out
-// do not overlap.
+// COLUMNS adjacent columns, accumulated side by side along the axis. Edge rules: pieces at the end
+// of a dimension are short; the result of an empty axis is IDENTITY. Preconditions: in and out do
+// not overlap.
 
-__kernel __attribute__((reqd_work_group_size(1, 1, 1)))
-void ENTRY(__global const IN *restrict in, __global OUT *restrict out, const AxisView view) {
+#include "kernels/common/kernel.h"
+#include "kernels/common/loops.h"
+#include "kernels/common/paste.h"
+#include "kernels/reduce/axis.cl"
+#include "kernels/reduce/operations.cl"
+
+#define NAME PASTE(row_, ENTRY)
+#define SPACE __global
+#define MAP(x, center) (x)
+#include "kernels/reduce/row_cpu.cl"
+#undef NAME
+#undef SPACE
+#undef MAP
+
+SINGLE_ITEM_KERNEL void ENTRY(__global const IN *restrict in, __global OUT *restrict out,
+                              const AxisView view) {
   const long first = (long)get_group_id(0) * view.units;
   const long last = min(first + view.units, pieces_of(view));
   for (long index = first; index < last; ++index) {
@@ -23,7 +36,7 @@ void ENTRY(__global const IN *restrict in, __global OUT *restrict out, const Axi
     __global const IN *from = in + piece.from;
     __global OUT *to = out + piece.to;
     if (view.inner == 1) {
-      *to = (OUT)FINISH(ROW(from, piece.depth, (ACC)0), view.total);
+      *to = (OUT)FINISH(PASTE(row_, ENTRY)(from, piece.depth, (ACC)0), view.total);
       continue;
     }
     ACC results[COLUMNS];

@@ -1,18 +1,21 @@
-// out[o][s][i] = FINISH(COMBINE over k in segment s of in[o][k][i], total), for devices with many
-// narrow processors.
+// out[o][s][i] = FINISH(COMBINE over k in segment s of in[o][k][i], total), GPU family.
 //
 //   in        view.outer * view.axis * view.inner elements of type IN
 //   out       view.outer * view.segments * view.inner elements of type OUT
-//   view      see axis.cl
+//   view      see axis_args.h
 //   partial   local memory, one ACC per item of the group
 //
-//   ACC, IDENTITY, COMBINE  the type of partial results, the neutral one, how two become one
-//   FINISH                  what is stored, from the accumulated value and view.total
+//   ACC, IDENTITY, COMBINE  type, neutral element and operation of partial results
+//   FINISH                  the stored value, from the accumulated value and view.total
 //
-// ENTRY_rows: a work-group per result, for short inner extents; its size is a power of two.
-// ENTRY_columns: an item per result, for long ones, so that neighbouring items read neighbours.
+// ENTRY_rows: one work-group per result, for short inner extents; its size is a power of two.
+// ENTRY_columns: one item per result, for long inner extents, so that reads are coalesced.
 // Edge rules: items without elements contribute IDENTITY; every item reaches every barrier.
 // Preconditions: in and out do not overlap; ENTRY_rows has one group per result.
+
+#include "kernels/common/paste.h"
+#include "kernels/reduce/axis_args.h"
+#include "kernels/reduce/operations.cl"
 
 __kernel void PASTE(ENTRY, _rows)(__global const IN *restrict in, __global OUT *restrict out,
                                   const AxisView view, __local ACC *partial) {

@@ -2,15 +2,17 @@
 // function NAME that the CPU kernels of this family call.
 //
 //   IN, ACC            type of the elements, and of the result
-//   LANE               the type of a lane of vectors that accumulate
-//   SPACE              where the row is: __global or __private
-//   IDENTITY, COMBINE  neutral value and associative operation; VECTOR_ in front of its name is
-//                      the operation on vectors
-//   MAP                what is done to an element first
+//   LANE               element type of the accumulating vectors
+//   SPACE              address space of the row: __global or __private
+//   IDENTITY, COMBINE  neutral element and associative operation; VECTOR_ before its name is the
+//                      operation on vectors
+//   MAP                applied to each element first
 //
-// Long rows are folded into lanes side by side, and for sums that keeps the rounding error small.
-// The lanes are vectors with names: this compiler would keep an array in memory. Edge rule: what
-// does not fill all lanes is added one by one.
+// Long rows are accumulated in several vectors side by side, which also keeps the rounding error
+// of sums small. The vectors are separate variables: this compiler would keep an array in memory.
+// Edge rule: elements that do not fill all lanes are added one by one.
+
+#include "kernels/common/paste.h"
 
 static inline ACC NAME(SPACE const IN *x, const long n, const ACC center) {
   ACC result = IDENTITY;
@@ -22,7 +24,8 @@ static inline ACC NAME(SPACE const IN *x, const long n, const ACC center) {
   if (n >= 8 * width) {
 #define LOAD(at) MAP(__builtin_convertvector(*(SPACE const Elements *)(x + (at)), Lanes), center)
 #define ADD(lanes, at) lanes = PASTE(VECTOR_, COMBINE)(lanes, LOAD(at))
-    Lanes lanes0 = LOAD(0), lanes1 = LOAD(width), lanes2 = LOAD(2 * width), lanes3 = LOAD(3 * width);
+    Lanes lanes0 = LOAD(0), lanes1 = LOAD(width), lanes2 = LOAD(2 * width),
+          lanes3 = LOAD(3 * width);
     for (i = 4 * width; i + 4 * width <= n; i += 4 * width) {
       ADD(lanes0, i);
       ADD(lanes1, i + width);

@@ -6,42 +6,17 @@
 namespace dala {
 namespace {
 
-std::vector<Part> softmax_parts(const Planner& planner, DType dtype) {
-  std::vector<Part> parts{{"reduce/axis.cl"},
-                          {"reduce/operations.cl", {}, lines(axis_defines(dtype, planner.fp64()))}};
-  if (!planner.cpu_class()) {
-    parts.push_back({"reduce/softmax_gpu.cl"});
-    return parts;
-  }
-  const auto add_row = [&](const char* name, const char* acc, const char* lane,
-                           const char* identity, const char* combine, const char* space) {
-    parts.push_back({"reduce/row_cpu.cl",
-                     {{"NAME", name},
-                      {"IN", "T"},
-                      {"ACC", acc},
-                      {"LANE", lane},
-                      {"IDENTITY", identity},
-                      {"COMBINE", combine},
-                      {"SPACE", space},
-                      {"MAP(x, center)", "(x)"}}});
-  };
-  add_row("row_max", "T", "T", "LOWEST", "combine_max", "__global");
-  add_row("row_sum", "SUM", "SUM_LANE", "0", "combine_sum", "__global");
-  add_row("own_row_sum", "SUM", "SUM_LANE", "0", "combine_sum", "__private");
-  parts.push_back({"stream_cpu.cl"});
-  parts.push_back({"elementwise/exp_cpu.cl"});
-  parts.push_back({"reduce/softmax_cpu.cl"});
-  return parts;
-}
-
 Launch plan_softmax(const Call& call, Planner& planner) {
   planner.need_arithmetic("softmax", call);
   Launch launch;
   launch.in_place = true;
   if (call.output.count() == 0) return launch;
   const DType dtype = call.output.dtype;
-  const auto program = planner.program(text("softmax ", to_string(dtype)),
-                                       [&] { return softmax_parts(planner, dtype); });
+  const auto program = planner.program(text("softmax ", to_string(dtype)), [&] {
+    return ProgramSource{
+        axis_defines(dtype, planner.fp64()),
+        {{planner.cpu_class() ? "reduce/softmax_cpu.cl" : "reduce/softmax_gpu.cl"}}};
+  });
   AxisView view = view_of(call);
   if (planner.cpu_class()) {
     const Range range = piece_range(planner, view);
@@ -53,9 +28,9 @@ Launch plan_softmax(const Call& call, Planner& planner) {
         KernelStep{program,
                    "softmax",
                    {input(0), output(), value(view), LocalMemory{items * sizeof(double)}},
-                   group_per_result(view.results(), items)});
+                   group_per_result(results_of(view), items)});
   }
-  // The exponential weighs about as much as moving ten elements.
+  // An exponential costs about as much as moving ten elements.
   launch.work = 10 * static_cast<double>(call.output.bytes());
   return launch;
 }

@@ -1,26 +1,73 @@
 // out[o][k][i] = exp(in[o][k][i] - m) / sum over k of exp(in[o][k][i] - m), m the maximum over k,
-// for devices that are CPUs.
+// CPU family.
 //
 //   in, out   view.outer * view.axis * view.inner elements of type T
-//   view      see axis.cl; one segment
+//   view      see axis_args.h; one segment
 //
-//   row_max, row_sum   functions of row_cpu.cl: maximum of T, sum of T in SUM; own_row_sum is the
-//                      latter for a row in private memory
+//   T, SUM    element type, a float, and the type of sums
 //
 // A work-group is one item and owns view.units pieces: rows when inner is 1, otherwise up to
-// COLUMNS neighbouring columns. Edge rules: NaN anywhere, or a maximum that is infinite, makes the
-// whole result NaN. Preconditions: in and out are the same memory or do not overlap; axis > 0.
+// COLUMNS adjacent columns. Edge rules: results are NaN along the whole axis if an element is NaN
+// or the maximum is infinite. Preconditions: in and out are the same memory or do not overlap;
+// axis > 0.
+#pragma once
+
+#include "kernels/common/kernel.h"
+#include "kernels/common/loops.h"
+#include "kernels/common/stream_cpu.cl"
+#include "kernels/elementwise/exp_cpu.cl"
+#include "kernels/reduce/axis.cl"
+#include "kernels/reduce/operations.cl"
+
+#define IN T
+#define MAP(x, center) (x)
+
+#define NAME row_max
+#define SPACE __global
+#define ACC T
+#define LANE T
+#define IDENTITY LOWEST
+#define COMBINE combine_max
+#include "kernels/reduce/row_cpu.cl"
+#undef NAME
+#undef ACC
+#undef LANE
+#undef IDENTITY
+#undef COMBINE
+
+#define NAME row_sum
+#define ACC SUM
+#define LANE SUM_LANE
+#define IDENTITY 0
+#define COMBINE combine_sum
+#include "kernels/reduce/row_cpu.cl"
+#undef NAME
+#undef SPACE
+
+#define NAME own_row_sum
+#define SPACE __private
+#include "kernels/reduce/row_cpu.cl"
+#undef NAME
+#undef SPACE
+#undef ACC
+#undef LANE
+#undef IDENTITY
+#undef COMBINE
+
+#undef IN
+#undef MAP
 
 // NaN for a maximum that is NaN or infinite, else 0: added to a sum it makes all results NaN.
 #define POISON(maximum) ((SUM)((maximum) - (maximum)))
 
-#define SHORT_ROW 4096  // elements that fit next to the core
+#define SHORT_ROW 4096  // elements that fit into the cache of a core
 
 #if T_BITS == 32 && defined(__clang__)
 typedef float16 Loose16 __attribute__((aligned(4)));
 
-// powers[k] = exp(in[k] - maximum); gives their sum. The loop is written in vectors, since this
-// compiler does not make the widest ones of it; lanes are added up before they get long.
+// powers[k] = exp(in[k] - maximum); returns their sum. The loop is written in vectors, since this
+// compiler does not generate the widest ones from a scalar loop; lanes are added up after at most
+// 32 additions, which limits their rounding error.
 static inline SUM powers_of_row(__global const float *in, const long n, const float maximum,
                                 float *powers) {
   SUM sum = 0;
@@ -52,7 +99,7 @@ static inline SUM powers_of_row(__global const T *in, const long n, const T maxi
 }
 #endif
 
-// A row that is put together in private memory and written once.
+// A row that is assembled in private memory and written once.
 static inline void softmax_short_row(__global const T *in, __global T *out, const long n,
                                      const bool stream) {
   T powers[SHORT_ROW];
@@ -109,8 +156,7 @@ static inline void softmax_columns(__global const T *in, __global T *out, const 
   }
 }
 
-__kernel __attribute__((reqd_work_group_size(1, 1, 1)))
-void softmax(__global const T *in, __global T *out, const AxisView view) {
+SINGLE_ITEM_KERNEL void softmax(__global const T *in, __global T *out, const AxisView view) {
   const long first = (long)get_group_id(0) * view.units;
   const long last = min(first + view.units, pieces_of(view));
   const bool stream =

@@ -1,13 +1,17 @@
 // out[o][k][i] = exp(in[o][k][i] - m) / sum over k of exp(in[o][k][i] - m), m the maximum over k,
-// for devices with many narrow processors.
+// GPU family.
 //
 //   in, out   view.outer * view.axis * view.inner elements of type T
-//   view      see axis.cl; one segment
+//   view      see axis_args.h; one segment
 //   partial   local memory, one SUM per item of the group
 //
-// A work-group per [o][i]; its size is a power of two. Edge rules: NaN anywhere, or a maximum that
-// is infinite, makes the whole result NaN; every item reaches every barrier. Preconditions: in and
-// out are the same memory or do not overlap; axis > 0.
+// One work-group per [o][i]; its size is a power of two. Edge rules: results are NaN along the
+// whole axis if an element is NaN or the maximum is infinite; every item reaches every barrier.
+// Preconditions: in and out are the same memory or do not overlap; axis > 0.
+#pragma once
+
+#include "kernels/reduce/axis_args.h"
+#include "kernels/reduce/operations.cl"
 
 __kernel void softmax(__global const T *in, __global T *out, const AxisView view,
                       __local SUM *partial) {
@@ -17,7 +21,7 @@ __kernel void softmax(__global const T *in, __global T *out, const AxisView view
   in += base;
   out += base;
 
-  // Each item only ever looks at its own elements: out may be in.
+  // Each item accesses the same elements throughout, so out may be in.
   T own = LOWEST;
   for (long k = item; k < view.axis; k += items) own = combine_max(own, in[k * view.inner]);
   partial[item] = own;

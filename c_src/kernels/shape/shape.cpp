@@ -8,13 +8,16 @@
 #include "kernels/checks.hpp"
 #include "kernels/element.hpp"
 #include "kernels/elementwise/pointwise.hpp"
+#include "kernels/shape/generate.hpp"
+#include "kernels/shape/moves.hpp"
+#include "kernels/shape/transpose_args.h"
 
 namespace dala {
 namespace {
 
 constexpr int64_t kCpuTile = 64;  // TILE in transpose_cpu.cl
 
-// Which input axis becomes each output axis: the parameter, or all of them in reverse.
+// The input axis of each output axis: the parameter, or all axes in reverse.
 std::vector<size_t> permutation(const Call& call) {
   const size_t rank = call.inputs[0].shape.size();
   std::vector<size_t> axes(rank);
@@ -47,10 +50,10 @@ struct Matrices {
   int64_t columns = 1;
 };
 
-// The merged walk is one of matrices when the output's innermost dimension steps over rows of the
-// input and the next one runs along them.
+// The merged layout transposes matrices when the output's innermost dimension steps over rows of
+// the input and the next one runs along them.
 std::optional<Matrices> as_matrices(const PointwiseLayout& layout) {
-  const auto& stride = layout.strides[0];
+  const auto& stride = layout.strides;  // those of input 0 come first
   if (layout.rank < 2 || layout.rank > 3) return std::nullopt;
   const Matrices matrices{layout.rank == 3 ? layout.dims[2] : 1, layout.dims[0], layout.dims[1]};
   if (stride[1] != 1 || stride[0] != matrices.columns) return std::nullopt;
@@ -58,23 +61,10 @@ std::optional<Matrices> as_matrices(const PointwiseLayout& layout) {
   return matrices;
 }
 
-// The same layout as the struct of that name in transpose_cpu.cl.
-struct TransposeView {
-  int64_t rows = 1;
-  int64_t columns = 1;
-  int64_t in_stride = 1;
-  int64_t out_stride = 1;
-  int64_t outer = 0;
-  std::array<int64_t, kMaxRank - 2> dims{};
-  std::array<int64_t, kMaxRank - 2> in_strides{};
-  std::array<int64_t, kMaxRank - 2> out_strides{};
-  int64_t total = 0;
-  int64_t tiles = 1;
-};
-
-// None when the innermost dimension stays: then the pieces to move are contiguous in both.
+// Empty when the innermost dimension stays innermost, so that both sides are contiguous along it,
+// and when there are more outer dimensions than a view holds.
 std::optional<TransposeView> transpose_view(const PointwiseLayout& layout) {
-  const auto& stride = layout.strides[0];
+  const auto& stride = layout.strides;  // those of input 0 come first
   if (stride[0] == 1) return std::nullopt;
   TransposeView view;
   view.rows = layout.dims[0];
@@ -107,7 +97,10 @@ KernelStep cpu_step(Planner& planner, TransposeView view, const char* type) {
       std::clamp<int64_t>(view.total / planner.busy_groups(), 1, 16 * 1024 / (kCpuTile * kCpuTile));
   Range range;
   range.global[0] = static_cast<size_t>(ceil_div(view.total, view.tiles));
-  return {planner.program({"shape/transpose_cpu.cl"}, {{"T", type}}),
+  return {planner.program(text("transpose ", type),
+                          [&] {
+                            return ProgramSource{{{"T", type}}, {{"shape/transpose_cpu.cl"}}};
+                          }),
           "transpose",
           {input(0), output(), value(view)},
           range};
@@ -122,14 +115,17 @@ KernelStep gpu_step(Planner& planner, const Matrices& matrices, const char* type
   range.local = {side, side, 1};
   range.global = {static_cast<size_t>(ceil_div(columns, tile)) * side,
                   static_cast<size_t>(ceil_div(rows, tile)) * side, static_cast<size_t>(batches)};
-  return {
-      planner.program({"shape/transpose_gpu.cl"}, {{"T", type}, {"TILE", std::to_string(tile)}}),
-      "transpose",
-      {input(0), output(), value(rows), value(columns)},
-      range};
+  return {planner.program(text("transpose ", type, " ", tile),
+                          [&] {
+                            return ProgramSource{{{"T", type}, {"TILE", std::to_string(tile)}},
+                                                 {{"shape/transpose_gpu.cl"}}};
+                          }),
+          "transpose",
+          {input(0), output(), value(rows), value(columns)},
+          range};
 }
 
-// The unsigned type of the same size, for kernels that only move elements.
+// An integer type of the same size, for kernels that only move elements.
 DType carrier(DType dtype) {
   return size_of(dtype) == 1 ? DType::u8 : size_of(dtype) == 4 ? DType::u32 : DType::s64;
 }
@@ -165,7 +161,7 @@ Descriptor transpose_kernel() {
   ParamSpec axes;
   axes.name = "axes";
   axes.kind = ParamSpec::Kind::axes;
-  axes.summary = "which input axis becomes each output axis; all in reverse when absent";
+  axes.summary = "the input axis of each output axis; all in reverse when absent";
 
   Descriptor transpose;
   transpose.name = "transpose";
@@ -188,7 +184,7 @@ Descriptor reshape_kernel() {
   reshape.name = "reshape";
   reshape.summary = "The same elements in the same order under another shape.";
   reshape.dtypes = kEveryDType;
-  reshape.output_rule = "the input's element type, any shape of as many elements";
+  reshape.output_rule = "the input's element type, any shape with the same number of elements";
   reshape.check = [](const Call& call) {
     need_output_dtype("reshape", call, {call.inputs[0].dtype});
     const int64_t given = call.inputs[0].count();
@@ -210,6 +206,12 @@ Descriptor reshape_kernel() {
 
 }  // namespace
 
-Descriptors shape_kernels() { return {transpose_kernel(), reshape_kernel()}; }
+Descriptors shape_kernels() {
+  Descriptors all{transpose_kernel(), reshape_kernel()};
+  for (auto group : {move_kernels, generate_kernels}) {
+    for (Descriptor& descriptor : group()) all.push_back(std::move(descriptor));
+  }
+  return all;
+}
 
 }  // namespace dala

@@ -1,4 +1,4 @@
-// The shape family: kernels that move elements and do not look at them.
+// The shape family: kernels that move elements and do not compute with them.
 #pragma once
 
 #include "kernels/registry.hpp"

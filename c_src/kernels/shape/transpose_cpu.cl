@@ -1,39 +1,29 @@
-// Reorders dimensions such that the innermost one changes, for devices that are CPUs:
-// out[.., c, .., r] = in[.., r, .., c] for 0 <= r < rows, 0 <= c < columns, whatever the order of
-// the others.
+// Permutes dimensions such that the innermost one changes, CPU family:
+// out[.., c, .., r] = in[.., r, .., c] for 0 <= r < rows, 0 <= c < columns, with the others in any
+// order.
 //
 //   in, out   elements of type T, an unsigned type of the element's size
-//   view      which strides the dimensions have in both; see shape.cpp
+//   view      dimensions and strides of both, see transpose_args.h
 //
 // A tile is copied row by row into private memory and written column by column from there, so
-// that every cache line of in and out is touched once, whatever the strides. Edge rule: tiles at
-// the end of a dimension are cut. Preconditions: in and out do not overlap; the groups cover all
+// that every cache line of in and out is accessed once, for all strides. Edge rule: tiles at the
+// end of a dimension are cut. Preconditions: in and out do not overlap; the groups cover all
 // tiles.
+#pragma once
+
+#include "kernels/common/kernel.h"
+#include "kernels/shape/transpose_args.h"
 
 #define TILE 64
-#define MAX_OUTER 6
 
-typedef struct {
-  long rows;        // innermost dimension of the output
-  long columns;     // innermost dimension of the input
-  long in_stride;   // from row to row of the input, in elements
-  long out_stride;  // from column to column of the output
-  long outer;       // how many other dimensions there are, and for each its size and strides
-  long dims[MAX_OUTER];
-  long in_strides[MAX_OUTER];
-  long out_strides[MAX_OUTER];
-  long total;  // tiles of all
-  long tiles;  // tiles of a work-group
-} TransposeView;
-
-__kernel __attribute__((reqd_work_group_size(1, 1, 1)))
-void transpose(__global const T *restrict in, __global T *restrict out, const TransposeView view) {
+SINGLE_ITEM_KERNEL void transpose(__global const T *restrict in, __global T *restrict out,
+                                  const TransposeView view) {
   const long tiles_down = (view.rows + TILE - 1) / TILE;
   const long tiles_across = (view.columns + TILE - 1) / TILE;
   const long first = (long)get_group_id(0) * view.tiles;
   const long last = min(first + view.tiles, view.total);
 
-  // One spare column keeps the elements of a column out of each other's cache set.
+  // One column of padding keeps the elements of a column in different cache sets.
   T tile[TILE][TILE + 1];
 
   for (long t = first; t < last; ++t) {

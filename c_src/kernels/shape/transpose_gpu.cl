@@ -1,16 +1,15 @@
-// out[b][c][r] = in[b][r][c] for 0 <= r < rows, 0 <= c < columns, 0 <= b < batches, for devices
-// with many narrow processors.
+// out[b][c][r] = in[b][r][c] for 0 <= r < rows, 0 <= c < columns, 0 <= b < batches, GPU family.
 //
 //   in, out   batches * rows * columns elements of type T, an unsigned type of the element's size
 //
-// A work-group of TILE x TILE items moves one tile through local memory, so that both the reads
-// and the writes of neighbouring items are neighbours. Dimension 2 of the range is the batch.
-// Edge rule: items past an edge only take part in the barrier. Preconditions: in and out do not
-// overlap; the range is a multiple of the tile.
+// A work-group of TILE x TILE items moves one tile through local memory, so that both reads and
+// writes are coalesced. Dimension 2 of the range is the batch. Edge rule: items past an edge only
+// take part in the barrier. Preconditions: in and out do not overlap; the range is a multiple of
+// the tile.
+#pragma once
 
-__kernel __attribute__((reqd_work_group_size(TILE, TILE, 1)))
-void transpose(__global const T *restrict in, __global T *restrict out, const long rows,
-               const long columns) {
+__kernel __attribute__((reqd_work_group_size(TILE, TILE, 1))) void transpose(
+    __global const T *restrict in, __global T *restrict out, const long rows, const long columns) {
   __local T tile[TILE][TILE + 1];
   const long x = (long)get_local_id(0), y = (long)get_local_id(1);
   const long c0 = (long)get_group_id(0) * TILE, r0 = (long)get_group_id(1) * TILE;

@@ -3,27 +3,16 @@
 #include <unordered_map>
 #include <utility>
 
+#include "model/onnx/schema.hpp"
 #include "model/onnx/tensor.hpp"
 #include "runtime/error.hpp"
 
 namespace dala::model::onnx {
 namespace {
 
-// What attributes are marked as, where they are.
-enum AttributeKind {
-  kFloat = 1,
-  kInt = 2,
-  kString = 3,
-  kTensor = 4,
-  kFloats = 6,
-  kInts = 7,
-  kStrings = 8,
-};
-
-// What operators need is at most this, with room; deeper or longer ones come from broken files.
 constexpr int64_t kOldestOpset = 6;
 constexpr int64_t kNewestOpset = 21;
-constexpr size_t kMostRank = 32;
+constexpr size_t kMaxRank = 32;  // no operator needs more; a higher rank means a damaged file
 
 [[noreturn]] void reject(const std::string& problem) {
   throw Error(Reason::invalid_model, problem);
@@ -38,14 +27,14 @@ class Importer {
     Message message(file, "the model");
     bool has_graph = false;
     for (Field field; message.next(field);) {
-      if (field.number == 2) graph_.producer = field.text();
-      if (field.number == 7) {
+      if (field.number == field::kModelProducerName) graph_.producer = field.text();
+      if (field.number == field::kModelGraph) {
         graph = field.content();
         has_graph = true;
       }
-      if (field.number == 8) read_opset(field.content());
+      if (field.number == field::kModelOpsetImport) read_opset(field.content());
     }
-    if (!has_graph) reject("there is no graph in it: this is not an ONNX file");
+    if (!has_graph) reject("the file has no graph: it is not an ONNX file");
     check_opset();
     read_graph(graph);
     check_order(graph_);
@@ -58,20 +47,19 @@ class Importer {
     int64_t version = 0;
     Message message(bytes, "an operator set");
     for (Field field; message.next(field);) {
-      if (field.number == 1) domain = field.text();
-      if (field.number == 2) version = field.integer();
+      if (field.number == field::kOperatorSetDomain) domain = field.text();
+      if (field.number == field::kOperatorSetVersion) version = field.integer();
     }
-    // A model may use nothing but the operators of others.
+    // A model may import operator sets of other domains only.
     const bool own = domain.empty() || domain == "ai.onnx";
     if (own || graph_.opset == 0) graph_.opset = own ? version : kNewestOpset;
   }
 
   void check_opset() const {
     if (graph_.opset >= kOldestOpset && graph_.opset <= kNewestOpset) return;
-    if (graph_.opset <= 0) reject("it names no operator set");
-    throw Error(Reason::unsupported,
-                text("the model uses operator set ", graph_.opset, ", those from ", kOldestOpset,
-                     " to ", kNewestOpset, " are supported"));
+    if (graph_.opset <= 0) reject("the model imports no operator set");
+    throw Error(Reason::unsupported, text("the model uses operator set ", graph_.opset,
+                                          ", supported are ", kOldestOpset, " to ", kNewestOpset));
   }
 
   TensorId id_of(std::string_view name) {
@@ -86,29 +74,29 @@ class Importer {
     Message message(bytes, "the graph");
     for (Field field; message.next(field);) {
       switch (field.number) {
-        case 1:
+        case field::kGraphNode:
           graph_.nodes.push_back(read_node(field.content()));
           break;
-        case 5: {
+        case field::kGraphInitializer: {
           NamedTensor named = read_tensor(field.content(), folder_);
-          if (named.name.empty()) reject("a weight has no name");
+          if (named.name.empty()) reject("an initializer has no name");
           graph_.constants[id_of(named.name)] = std::move(named.tensor);
           break;
         }
-        case 11:
+        case field::kGraphInput:
           graph_.inputs.push_back(read_port(field.content()));
           break;
-        case 12:
+        case field::kGraphOutput:
           graph_.outputs.push_back(read_port(field.content()));
           break;
-        case 15:
+        case field::kGraphSparseInitializer:
           throw Error(Reason::unsupported_op,
                       "the model has sparse weights, which are not supported");
         default:
           break;
       }
     }
-    // Weights are listed among the inputs in older files.
+    // Older files list initializers as inputs, too.
     std::erase_if(graph_.inputs,
                   [this](const Port& port) { return graph_.constants.count(port.tensor) != 0; });
     if (graph_.outputs.empty()) reject("the graph has no outputs");
@@ -120,22 +108,22 @@ class Importer {
     Message message(bytes, "a node");
     for (Field field; message.next(field);) {
       switch (field.number) {
-        case 1:
+        case field::kNodeInput:
           node.inputs.push_back(id_of(field.text()));
           break;
-        case 2:
+        case field::kNodeOutput:
           node.outputs.push_back(id_of(field.text()));
           break;
-        case 3:
+        case field::kNodeName:
           node.name = field.text();
           break;
-        case 4:
+        case field::kNodeOpType:
           node.op = field.text();
           break;
-        case 5:
+        case field::kNodeAttribute:
           attributes.push_back(field.content());
           break;
-        case 7:
+        case field::kNodeDomain:
           node.domain = field.text();
           break;
         default:
@@ -157,7 +145,7 @@ class Importer {
 
   void read_attribute(Bytes bytes, Node& node) {
     std::string name;
-    int64_t kind = 0;
+    int64_t type = 0;
     Attribute attribute;
     std::vector<float> floats;
     std::vector<int64_t> integers;
@@ -166,34 +154,34 @@ class Importer {
     Message message(bytes, "an attribute");
     for (Field field; message.next(field);) {
       switch (field.number) {
-        case 1:
+        case field::kAttributeName:
           name = field.text();
           break;
-        case 2:
+        case field::kAttributeFloat:
           attribute.real = field.real();
           break;
-        case 3:
+        case field::kAttributeInt:
           attribute.integer = field.integer();
           break;
-        case 4:
+        case field::kAttributeString:
           attribute.text = std::string(field.text());
           break;
-        case 5:
+        case field::kAttributeTensor:
           attribute.tensor = read_tensor(field.content(), folder_).tensor;
           break;
-        case 7:
+        case field::kAttributeFloats:
           append_floats(field, floats);
           break;
-        case 8:
+        case field::kAttributeInts:
           append_integers(field, integers);
           break;
-        case 9:
+        case field::kAttributeStrings:
           texts.emplace_back(field.text());
           break;
-        case 13:
+        case field::kAttributeDocString:
           break;
-        case 20:
-          kind = field.integer();
+        case field::kAttributeType:
+          type = field.integer();
           break;
         default:
           other = true;
@@ -201,15 +189,15 @@ class Importer {
       }
     }
     if (name.empty()) reject(text("an attribute of ", describe(node), " has no name"));
-    // Numbers that are 0, and lists that are empty, need not be in the file.
-    if (kind == kFloat && !attribute.real) attribute.real = 0.0;
-    if (kind == kInt && !attribute.integer) attribute.integer = 0;
-    if (kind == kString && !attribute.text) attribute.text = std::string();
-    if (kind == kFloats || !floats.empty()) attribute.reals.emplace(floats.begin(), floats.end());
-    if (kind == kInts || !integers.empty()) attribute.integers = std::move(integers);
-    if (kind == kStrings || !texts.empty()) attribute.texts = std::move(texts);
-    if (other || (kind == kTensor && attribute.tensor == nullptr)) {
-      node.unreadable = text("attribute ", name, " is of a kind that is not supported");
+    // A field with the default value (0, or an empty list) may be absent from the file.
+    if (type == kFloat && !attribute.real) attribute.real = 0.0;
+    if (type == kInt && !attribute.integer) attribute.integer = 0;
+    if (type == kString && !attribute.text) attribute.text = std::string();
+    if (type == kFloats || !floats.empty()) attribute.reals.emplace(floats.begin(), floats.end());
+    if (type == kInts || !integers.empty()) attribute.integers = std::move(integers);
+    if (type == kStrings || !texts.empty()) attribute.texts = std::move(texts);
+    if (other || (type == kTensor && attribute.tensor == nullptr)) {
+      node.unreadable = text("attribute ", name, " of a type that is not supported");
     }
     node.attributes[name] = std::move(attribute);
   }
@@ -219,18 +207,18 @@ class Importer {
     Bytes type;
     Message message(bytes, "an input or output");
     for (Field field; message.next(field);) {
-      if (field.number == 1) port.name = field.text();
-      if (field.number == 2) type = field.content();
+      if (field.number == field::kValueInfoName) port.name = field.text();
+      if (field.number == field::kValueInfoType) type = field.content();
     }
     port.tensor = id_of(port.name);
     if (port.tensor == kNone) reject("an input or output has no name");
     Message type_message(type, "the type of an input or output");
     bool tensor = false;
     for (Field field; type_message.next(field);) {
-      if (field.number == 1) {
+      if (field.number == field::kTypeTensor) {
         tensor = true;
         read_tensor_type(field.content(), port);
-      } else if (field.number != 6) {
+      } else if (field.number != field::kTypeDenotation) {
         throw Error(Reason::unsupported_op,
                     text("\"", port.name,
                          "\" is not a tensor; sequences, maps and optional values "
@@ -244,15 +232,19 @@ class Importer {
   static void read_tensor_type(Bytes bytes, Port& port) {
     Message message(bytes, "a tensor's type");
     for (Field field; message.next(field);) {
-      if (field.number == 1) port.type = element_type(field.integer());
-      if (field.number == 2) {
+      if (field.number == field::kTensorTypeElementType) port.type = element_type(field.integer());
+      if (field.number == field::kTensorTypeShape) {
         port.shape.emplace();
         Message shape(field.content(), "a shape");
         for (Field dimension; shape.next(dimension);) {
-          if (dimension.number == 1) port.shape->push_back(read_dimension(dimension.content()));
+          if (dimension.number == field::kTensorShapeDimension) {
+            port.shape->push_back(read_dimension(dimension.content()));
+          }
         }
-        if (port.shape->size() > kMostRank)
-          reject(text("\"", port.name, "\" has too many dimensions"));
+        if (port.shape->size() > kMaxRank) {
+          reject(text("\"", port.name, "\" has ", port.shape->size(), " dimensions, at most ",
+                      kMaxRank, " are supported"));
+        }
       }
     }
   }
@@ -261,10 +253,10 @@ class Importer {
     Dimension dimension;
     Message message(bytes, "a dimension");
     for (Field field; message.next(field);) {
-      if (field.number == 1) dimension.size = field.integer();
-      if (field.number == 2) dimension.name = field.text();
+      if (field.number == field::kDimensionValue) dimension.size = field.integer();
+      if (field.number == field::kDimensionParam) dimension.name = field.text();
     }
-    // Some exporters write -1 for what is not known.
+    // Some exporters write -1 for an unknown dimension.
     if (dimension.size && *dimension.size < 0) dimension.size.reset();
     return dimension;
   }

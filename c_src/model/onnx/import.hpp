@@ -1,5 +1,5 @@
-// Reads ONNX files into graphs. Trusts nothing in them: everything that later code relies on is
-// checked here, and a file that is wrong is `invalid_model` with what is wrong about it.
+// The ONNX importer. Files are untrusted: everything that later code relies on is checked here, and
+// an invalid file is reported as `invalid_model`.
 #pragma once
 
 #include <string>
@@ -9,7 +9,7 @@
 
 namespace dala::model::onnx {
 
-// `folder` is where external data may lie; empty: nowhere.
+// `folder` is the folder of external data; if empty, external data is rejected.
 Graph import(Bytes file, const std::string& folder);
 
 }  // namespace dala::model::onnx

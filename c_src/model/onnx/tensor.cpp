@@ -6,12 +6,13 @@
 #include <utility>
 
 #include "model/folder.hpp"
+#include "model/onnx/schema.hpp"
 #include "runtime/error.hpp"
 
 namespace dala::model::onnx {
 namespace {
 
-// A TensorProto with its data where the file has it.
+// A TensorProto that refers to its data in the file.
 struct Proto {
   std::string name;
   Shape dims;
@@ -19,7 +20,7 @@ struct Proto {
   std::optional<Bytes> raw;
   std::vector<float> floats;
   std::vector<double> doubles;
-  std::vector<int64_t> integers;  // of the int32, int64 and uint64 lists
+  std::vector<int64_t> integers;  // int32_data, int64_data or uint64_data
   bool external = false;
   std::string location;
   int64_t offset = 0;
@@ -34,7 +35,7 @@ int64_t parse_number(const std::string& name, std::string_view digits) {
   int64_t value = 0;
   for (char digit : digits) {
     if (digit < '0' || digit > '9' || value > (int64_t{1} << 58)) {
-      reject(name, text("external data has a place of \"", digits, "\""));
+      reject(name, text("\"", digits, "\" is not a valid offset or length of external data"));
     }
     value = 10 * value + (digit - '0');
   }
@@ -46,8 +47,8 @@ void read_external(Bytes entry, Proto& proto) {
   std::string_view key;
   std::string_view value;
   for (Field field; message.next(field);) {
-    if (field.number == 1) key = field.text();
-    if (field.number == 2) value = field.text();
+    if (field.number == field::kEntryKey) key = field.text();
+    if (field.number == field::kEntryValue) value = field.text();
   }
   if (key == "location") proto.location = value;
   if (key == "offset") proto.offset = parse_number(proto.name, value);
@@ -59,34 +60,34 @@ Proto read_proto(Bytes bytes) {
   Message message(bytes, "a tensor");
   for (Field field; message.next(field);) {
     switch (field.number) {
-      case 1:
+      case field::kTensorDims:
         append_integers(field, proto.dims);
         break;
-      case 2:
+      case field::kTensorDataType:
         proto.type = field.integer();
         break;
-      case 4:
+      case field::kTensorFloatData:
         append_floats(field, proto.floats);
         break;
-      case 5:
-      case 7:
-      case 11:
+      case field::kTensorInt32Data:
+      case field::kTensorInt64Data:
+      case field::kTensorUint64Data:
         append_integers(field, proto.integers);
         break;
-      case 8:
+      case field::kTensorName:
         proto.name = field.text();
         break;
-      case 9:
+      case field::kTensorRawData:
         proto.raw = field.content();
         break;
-      case 10:
+      case field::kTensorDoubleData:
         append_doubles(field, proto.doubles);
         break;
-      case 13:
+      case field::kTensorExternalData:
         read_external(field.content(), proto);
         break;
-      case 14:
-        proto.external = field.integer() == 1;
+      case field::kTensorDataLocation:
+        proto.external = field.integer() == kExternal;
         break;
       default:
         break;
@@ -95,12 +96,15 @@ Proto read_proto(Bytes bytes) {
   return proto;
 }
 
-// The bytes of a file below the folder, and nothing else: a model must not be able to name others.
+// Reads external data. The file must be inside of the model's folder, so that a model cannot read
+// other files of the machine.
 std::vector<std::byte> external_bytes(const Proto& proto, const std::string& folder,
                                       size_t expected) {
   namespace fs = std::filesystem;
   if (folder.empty()) {
-    reject(proto.name, "has its data in another file, so the model has to be loaded from a path");
+    reject(proto.name,
+           "its data is in another file, which a model loaded from bytes cannot refer to; load the "
+           "model from its path");
   }
   const std::optional<fs::path> found = inside_folder(folder, proto.location);
   if (!found) {
@@ -110,7 +114,7 @@ std::vector<std::byte> external_bytes(const Proto& proto, const std::string& fol
   const fs::path& path = *found;
   std::error_code failure;
   if (!fs::is_regular_file(path, failure)) {
-    reject(proto.name, text("external data \"", proto.location, "\" is not there"));
+    reject(proto.name, text("external data \"", proto.location, "\" does not exist"));
   }
   const auto size = static_cast<int64_t>(fs::file_size(path, failure));
   const auto length = static_cast<int64_t>(expected);
@@ -119,7 +123,8 @@ std::vector<std::byte> external_bytes(const Proto& proto, const std::string& fol
            text("its shape needs ", length, " bytes, the external data has ", *proto.length));
   }
   if (failure || proto.offset > size || length > size - proto.offset) {
-    reject(proto.name, text("external data \"", proto.location, "\" is too short"));
+    reject(proto.name, text("external data \"", proto.location, "\" has ", size,
+                            " bytes, needed are ", length, " at offset ", proto.offset));
   }
   std::vector<std::byte> bytes(expected);
   std::ifstream file(path, std::ios::binary);
@@ -136,7 +141,7 @@ T load(const std::byte* from) {
   return value;
 }
 
-// From the layout of files to that of buffers.
+// Converts from the layout of files to that of buffers.
 void convert_raw(const std::byte* from, HostTensor& tensor) {
   const auto count = static_cast<size_t>(tensor.count());
   const auto widen = [&]<typename To, typename Convert>(To* to, Convert convert) {
@@ -202,7 +207,7 @@ void convert_integer(int64_t value, size_t index, HostTensor& tensor) {
   }
 }
 
-// How many elements the typed list of this type has.
+// The number of elements in the typed list for this element type.
 size_t listed(const Proto& proto, ElementType type) {
   if (type == ElementType::f32) return proto.floats.size();
   if (type == ElementType::f64) return proto.doubles.size();

@@ -1,4 +1,4 @@
-// Tensors of ONNX files: weights, attributes, and the data of test cases.
+// Reads tensors of ONNX files: weights, attributes, and the data of test cases.
 #pragma once
 
 #include <string>
@@ -13,9 +13,9 @@ struct NamedTensor {
   HostTensorPtr tensor;
 };
 
-// Reads a TensorProto. Nothing is allocated before the data is seen to be there. `folder` is where
-// external data may lie; empty: nowhere. Throws `invalid_model`, or `unsupported_op` for element
-// types there are no tensors of.
+// Reads a TensorProto. The size of the data is checked before the tensor is allocated. `folder` is
+// the folder of external data; if empty, external data is rejected. Throws `invalid_model`, or
+// `unsupported_op` for an unsupported element type.
 NamedTensor read_tensor(Bytes message, const std::string& folder);
 
 }  // namespace dala::model::onnx

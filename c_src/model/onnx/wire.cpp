@@ -11,6 +11,14 @@ namespace {
   throw Error(Reason::invalid_model, problem);
 }
 
+// Wire types, the low 3 bits of a field's key.
+enum WireType {
+  kVarint = 0,
+  kFixed64 = 1,
+  kLengthDelimited = 2,
+  kFixed32 = 5,
+};
+
 template <typename T>
 T load(const std::byte* from) {
   T value;
@@ -27,7 +35,9 @@ void append_fixed(const Field& field, Field::Kind single, std::vector<T>& number
     return;
   }
   const Bytes packed = field.content();
-  if (packed.size() % sizeof(T) != 0) reject("a list of numbers ends in the middle of one");
+  if (packed.size() % sizeof(T) != 0) {
+    reject(text("a packed list of ", packed.size(), " bytes, expected a multiple of ", sizeof(T)));
+  }
   for (size_t at = 0; at < packed.size(); at += sizeof(T)) {
     numbers.push_back(load<T>(packed.data() + at));
   }
@@ -36,19 +46,19 @@ void append_fixed(const Field& field, Field::Kind single, std::vector<T>& number
 }  // namespace
 
 int64_t Field::integer() const {
-  if (kind == Kind::bytes) reject(dala::text("field ", number, " should be a number"));
+  if (kind == Kind::bytes) reject(dala::text("field ", number, " is not a number"));
   return static_cast<int64_t>(bits);
 }
 
 float Field::real() const {
-  if (kind != Kind::fixed32) reject(dala::text("field ", number, " should be a float"));
+  if (kind != Kind::fixed32) reject(dala::text("field ", number, " is not a float"));
   float value = 0;
   std::memcpy(&value, &bits, sizeof(value));
   return value;
 }
 
 Bytes Field::content() const {
-  if (kind != Kind::bytes) reject(dala::text("field ", number, " should hold bytes"));
+  if (kind != Kind::bytes) reject(dala::text("field ", number, " is not length-delimited"));
   return bytes;
 }
 
@@ -63,26 +73,26 @@ bool Message::next(Field& field) {
   field.number = static_cast<uint32_t>(key >> 3);
   field.bits = 0;
   field.bytes = {};
-  if (field.number == 0 || key >> 32 != 0) reject(text(what_, " has a field without a number"));
+  if (field.number == 0 || key >> 32 != 0) reject(text(what_, " has an invalid field number"));
   switch (key & 7) {
-    case 0:
+    case kVarint:
       field.kind = Field::Kind::varint;
       field.bits = varint();
       return true;
-    case 1:
+    case kFixed64:
       field.kind = Field::Kind::fixed64;
       field.bits = load<uint64_t>(take(8).data());
       return true;
-    case 2:
+    case kLengthDelimited:
       field.kind = Field::Kind::bytes;
       field.bytes = take(varint());
       return true;
-    case 5:
+    case kFixed32:
       field.kind = Field::Kind::fixed32;
       field.bits = load<uint32_t>(take(4).data());
       return true;
     default:
-      reject(text(what_, " has a field of no known kind"));
+      reject(text(what_, " has a field of the unknown wire type ", key & 7));
   }
 }
 
@@ -93,12 +103,12 @@ uint64_t Message::varint() {
     if (shift < 64) value |= (byte & 0x7f) << shift;
     if (byte < 0x80) return value;
   }
-  reject(text(what_, " has a number that does not end"));
+  reject(text(what_, " has a varint of more than 10 bytes"));
 }
 
 Bytes Message::take(uint64_t size) {
   if (size > rest_.size()) {
-    reject(text(what_, " ends early: ", size, " bytes are announced, ", rest_.size(), " are left"));
+    reject(text(what_, " is truncated: ", size, " bytes expected, ", rest_.size(), " left"));
   }
   const Bytes taken = rest_.first(size);
   rest_ = rest_.subspan(size);
@@ -110,13 +120,13 @@ void append_integers(const Field& field, std::vector<int64_t>& numbers) {
     numbers.push_back(field.integer());
     return;
   }
-  // Packed: varints one after the other.
+  // Packed: a sequence of varints.
   const Bytes packed = field.content();
   uint64_t value = 0;
   int shift = 0;
   for (std::byte each : packed) {
     const auto byte = static_cast<uint64_t>(each);
-    if (shift >= 70) reject("a list of numbers has one that does not end");
+    if (shift >= 70) reject("a packed list has a varint of more than 10 bytes");
     if (shift < 64) value |= (byte & 0x7f) << shift;
     shift += 7;
     if (byte >= 0x80) continue;
@@ -124,7 +134,7 @@ void append_integers(const Field& field, std::vector<int64_t>& numbers) {
     value = 0;
     shift = 0;
   }
-  if (shift != 0) reject("a list of numbers ends in the middle of one");
+  if (shift != 0) reject("a packed list ends within a varint");
 }
 
 void append_floats(const Field& field, std::vector<float>& numbers) {

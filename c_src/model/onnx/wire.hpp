@@ -1,6 +1,6 @@
-// The wire format of protocol buffers, read in place. ONNX files are such messages; reading them
-// here, rather than through libprotobuf, keeps weights uncopied until they are converted, has no
-// limit of 2 GB, and cannot clash with the libprotobuf that another NIF of the VM brings along.
+// A zero-copy reader of the protocol buffers wire format, which ONNX files use. Compared with
+// libprotobuf, weights are not copied before they are converted, there is no limit of 2 GB, and no
+// clash with the libprotobuf of another NIF library in the VM.
 #pragma once
 
 #include <cstdint>
@@ -13,20 +13,21 @@ namespace dala::model::onnx {
 
 using Bytes = std::span<const std::byte>;
 
-// One field of a message: its number, and its content by kind.
+// One field of a message: its number, and its content by wire type.
 struct Field {
   enum class Kind { varint, fixed64, bytes, fixed32 } kind = Kind::varint;
   uint32_t number = 0;
-  uint64_t bits = 0;  // of varint, fixed64 and fixed32
-  Bytes bytes;        // of bytes: a string, a message, or packed numbers
+  uint64_t bits = 0;  // the value of a varint, fixed64 or fixed32
+  Bytes bytes;        // the content if length-delimited: a string, a message, or packed numbers
 
-  int64_t integer() const;        // throws `invalid_model` unless it is a number
-  float real() const;             // of fixed32
-  Bytes content() const;          // throws `invalid_model` unless it is bytes
-  std::string_view text() const;  // the same
+  // Throw `invalid_model` if the field has another wire type.
+  int64_t integer() const;
+  float real() const;  // fixed32
+  Bytes content() const;
+  std::string_view text() const;
 };
 
-// Walks through the fields of a message. Throws `invalid_model` where the bytes are no message.
+// Iterates over the fields of a message. Throws `invalid_model` if the bytes are not a message.
 class Message {
  public:
   Message(Bytes bytes, std::string_view what) : rest_(bytes), what_(what) {}
@@ -38,10 +39,10 @@ class Message {
   Bytes take(uint64_t size);
 
   Bytes rest_;
-  std::string_view what_;  // what kind of message this is, for people
+  std::string_view what_;  // the name of the message in error texts
 };
 
-// Appends the numbers of a repeated field, which may be packed into one or not.
+// Appends the numbers of a repeated field, packed or not.
 void append_integers(const Field& field, std::vector<int64_t>& numbers);
 void append_floats(const Field& field, std::vector<float>& numbers);
 void append_doubles(const Field& field, std::vector<double>& numbers);

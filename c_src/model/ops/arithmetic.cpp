@@ -1,11 +1,11 @@
-// Elementwise operators: functions, arithmetic, comparison, logic, conversion.
+// Elementwise operators: functions, arithmetic, comparisons, logic, casts.
 #include "model/ops/convolution.hpp"
 #include "model/ops/families.hpp"
 
 namespace dala::model {
 namespace {
 
-// Before operator set 7, the second input had to be lined up by an attribute.
+// Before operator set 7, the attribute `axis` aligned the second input for broadcasting.
 Tensor aligned(const OpCall& call, const Tensor& second) {
   if (call.opset >= 7 || !call.has_attribute("axis")) return second;
   Shape shape = second.shape;
@@ -19,7 +19,7 @@ void unary(OpCall& call) {
   call.set(0, pointwise(call.build, op, {call.in(0)}));
 }
 
-// A function with one parameter, or two, that have defaults.
+// A function with one or two scalar attributes.
 template <Arithmetic op>
 void with_params(OpCall& call, const char* first, double p, const char* second = nullptr,
                  double q = 0) {
@@ -44,7 +44,7 @@ void gelu(OpCall& call) {
   call.set(0, pointwise(call.build, approximate ? OP_GELU_TANH : OP_GELU, {call.in(0)}));
 }
 
-// Not of ONNX: the optimizer finds it in x * sigmoid(x).
+// Not an ONNX operator: the optimizer merges x * sigmoid(x) into it.
 void silu(OpCall& call) {
   const Tensor gate = pointwise(call.build, OP_SIGMOID, {call.in(0)});
   call.set(0, pointwise(call.build, OP_MUL, {call.in(0), gate}));
@@ -55,7 +55,7 @@ void binary(OpCall& call) {
   call.set(0, pointwise(call.build, op, {call.in(0), aligned(call, call.in(1))}));
 }
 
-// The slope lines up with the channels of the first input where it has fewer dimensions.
+// A slope of rank 1 applies to the channels of the first input.
 void prelu(OpCall& call) {
   const Tensor& x = call.in(0);
   Tensor slope = call.in(1);
@@ -68,7 +68,8 @@ void prelu(OpCall& call) {
   call.set(0, pointwise(call.build, OP_PRELU, {x, slope}));
 }
 
-// A factor for each channel, as networks work it out to weigh channels by.
+// A factor per channel that is computed at run time, as in squeeze-and-excitation blocks, runs as
+// scaled_channels.
 void multiply(OpCall& call) {
   const Tensor second = aligned(call, call.in(1));
   for (const auto& [x, factor] : {std::pair(call.in(0), second), std::pair(second, call.in(0))}) {
@@ -107,7 +108,7 @@ void power(OpCall& call) {
   const Tensor exponent = aligned(call, call.in(1));
   Build& build = call.build;
   if (is_float(base.type)) {
-    // The powers that networks use, without a logarithm.
+    // The square, which is common in networks, as a product.
     if (exponent.known != nullptr && exponent.count() == 1) {
       const double number = exponent.known->number(0);
       const Shape shape = broadcast_shape({base.shape, exponent.shape});
@@ -136,7 +137,7 @@ void bit_shift(OpCall& call) {
            pointwise(call.build, left ? OP_SHIFT_LEFT : OP_SHIFT_RIGHT, {call.in(0), call.in(1)}));
 }
 
-// Bounds are attributes before operator set 11, then inputs; either may be absent.
+// The bounds are attributes before operator set 11 and inputs since; either may be absent.
 void clip(OpCall& call) {
   const Tensor& x = call.in(0);
   Build& build = call.build;
@@ -173,7 +174,7 @@ void where(OpCall& call) { call.set(0, choose(call.build, call.in(0), call.in(1)
 
 void cast_to(OpCall& call, ElementType type) {
   if (type == ElementType::bf16 && call.in(0).type != ElementType::bf16) {
-    call.unsupported("conversion to bf16, which versions of ONNX round differently");
+    call.unsupported("conversion to bf16 is not supported: versions of ONNX round differently");
   }
   call.set(0, convert(call.build, call.in(0), type));
 }
@@ -184,7 +185,7 @@ void cast_like(OpCall& call) { cast_to(call, call.in(1).type); }
 
 void identity(OpCall& call) { call.set(0, call.in(0)); }
 
-// At inference nothing is dropped, and the mask, where it is asked for, says so.
+// At inference nothing is dropped; the optional mask is all ones.
 void dropout(OpCall& call) {
   const Tensor& x = call.in(0);
   const bool training = call.has(2) && call.build.values(call.in(2)).integer(0) != 0;

@@ -1,4 +1,4 @@
-// Operators whose result depends on shapes and attributes rather than on elements.
+// Operators that create tensors from attributes, shapes and scalars: constants, ranges, windows.
 #include <cmath>
 #include <numbers>
 
@@ -32,7 +32,7 @@ void constant(OpCall& call) {
   } else if (call.has_attribute("value_ints")) {
     call.set(0, build.constant(vector_of(call.integers("value_ints"))));
   } else {
-    call.unsupported("a constant that is not made of numbers");
+    call.unsupported("a constant that is not numeric is not supported");
   }
 }
 
@@ -44,7 +44,10 @@ void constant_of_shape(OpCall& call) {
     return;
   }
   const HostTensor& one = *found->second.tensor;
-  if (one.count() != 1) throw Error(Reason::invalid_model, "its value has to be one element");
+  if (one.count() != 1) {
+    throw Error(Reason::invalid_model,
+                text("attribute value has ", one.count(), " elements, expected 1"));
+  }
   Tensor output = call.build.result({}, one.type, shape);
   call.build.fill(output, dala::Value{one.bytes});
   call.set(0, output);
@@ -73,11 +76,15 @@ void range(OpCall& call) {
   const HostTensor& limit = build.values(call.in(1));
   const HostTensor& delta = build.values(call.in(2));
   if (start.count() != 1 || limit.count() != 1 || delta.count() != 1 || delta.number(0) == 0) {
-    throw Error(Reason::shape_mismatch, "a range is a start, a limit and a step that is not 0");
+    throw Error(Reason::shape_mismatch,
+                "start, limit and delta must have one element each, and delta must not be 0");
   }
-  constexpr double kMost = 1 << 22;
+  constexpr double kMaxCount = 1 << 22;
   const double steps = std::ceil((limit.number(0) - start.number(0)) / delta.number(0));
-  if (!(steps <= kMost)) throw Error(Reason::shape_mismatch, "the range has too many numbers");
+  if (!(steps <= kMaxCount)) {
+    throw Error(Reason::shape_mismatch,
+                text("the range has ", steps, " elements, at most ", kMaxCount, " are supported"));
+  }
   const auto count = static_cast<int64_t>(std::max(0.0, steps));
   auto tensor = std::make_shared<HostTensor>(type, Shape{count});
   for (int64_t i = 0; i < count; ++i) {
@@ -85,7 +92,7 @@ void range(OpCall& call) {
       tensor->set(i, start.number(0) + static_cast<double>(i) * delta.number(0));
       continue;
     }
-    // Unsigned, where running over is defined.
+    // Unsigned arithmetic, whose overflow is defined.
     const auto whole =
         static_cast<int64_t>(static_cast<uint64_t>(start.integer(0)) +
                              static_cast<uint64_t>(i) * static_cast<uint64_t>(delta.integer(0)));
@@ -100,14 +107,20 @@ void range(OpCall& call) {
 
 void eye_like(OpCall& call) {
   const Tensor& like = call.in(0);
-  if (like.rank() != 2) throw Error(Reason::shape_mismatch, "expected two dimensions");
+  if (like.rank() != 2) {
+    throw Error(Reason::shape_mismatch,
+                text("input 0 has shape ", to_string(like.shape), ", expected 2 dimensions"));
+  }
   const ElementType type =
       call.has_attribute("dtype") ? element_type(call.integer("dtype", 1)) : like.type;
   const int64_t diagonal = call.integer("k", 0);
-  if (like.count() > (int64_t{1} << 22)) throw Error(Reason::shape_mismatch, "too many elements");
+  if (like.count() > (int64_t{1} << 22)) {
+    throw Error(Reason::shape_mismatch,
+                text("shape ", to_string(like.shape), " is too large for EyeLike"));
+  }
   auto tensor = std::make_shared<HostTensor>(type, like.shape);
   for (int64_t row = 0; row < like.dim(0); ++row) {
-    // Compared as a difference, since a diagonal far outside would overflow.
+    // A diagonal far outside of the matrix would overflow the sum.
     const int64_t column =
         diagonal >= -like.dim(0) && diagonal <= like.dim(1) ? row + diagonal : -1;
     if (column >= 0 && column < like.dim(1)) tensor->set(row * like.dim(1) + column, 1);
@@ -115,10 +128,12 @@ void eye_like(OpCall& call) {
   call.set(0, call.build.constant(tensor));
 }
 
-// Windows for signals: a sum of cosines over the period.
+// Window functions for signals: sums of cosines over the period.
 void window(OpCall& call, double a0, double a1, double a2) {
   const int64_t size = call.build.values(call.in(0)).integer(0);
-  if (size < 0 || size > (int64_t{1} << 22)) throw Error(Reason::shape_mismatch, "a bad size");
+  if (size < 0 || size > (int64_t{1} << 22)) {
+    throw Error(Reason::shape_mismatch, text("window size ", size, " is out of range"));
+  }
   const ElementType type = element_type(call.integer("output_datatype", 1));
   const bool periodic = call.integer("periodic", 1) != 0;
   const auto period = static_cast<double>(periodic ? size : size - 1);

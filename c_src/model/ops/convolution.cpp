@@ -1,19 +1,19 @@
-// Convolutions: where the device is asked for planes of floats, channels lie last and weights that
-// are known are ordered for it once.
+// Convolutions. 1-D and 2-D convolutions of floats run as conv2d, in NHWC with constant weights
+// packed once; all others run on the general kernel.
 #include "model/ops/convolution.hpp"
 
 #include <algorithm>
 
-#include "kernels/nn/convolution.hpp"
+#include "kernels/nn/conv/convolution.hpp"
 #include "model/ops/families.hpp"
 #include "model/views.hpp"
 
 namespace dala::model {
 
 Tensor as_pixels(Build& build, const Tensor& x) {
-  const Tensor lying = arranged(build, x, channels_last(x.rank()));
-  if (x.rank() == 4) return lying;
-  return Build::reshaped(lying, {lying.dim(0), 1, lying.dim(1), lying.dim(2)});
+  const Tensor pixels = arranged(build, x, channels_last_order(x.rank()));
+  if (x.rank() == 4) return pixels;
+  return Build::reshaped(pixels, {pixels.dim(0), 1, pixels.dim(1), pixels.dim(2)});
 }
 
 namespace {
@@ -25,10 +25,10 @@ void check_shapes(const Tensor& x, const Tensor& weights, int64_t groups) {
   }
   throw Error(Reason::shape_mismatch,
               text("weights of shape ", to_string(weights.shape), " in ", groups,
-                   " groups for an input of shape ", to_string(x.shape)));
+                   " groups do not fit an input of shape ", to_string(x.shape)));
 }
 
-// A single dimension is a plane of height 1.
+// The NCHW shape; one spatial dimension gets a height of 1.
 Shape as_plane(const Shape& shape) {
   return shape.size() == 4 ? shape : Shape{shape[0], shape[1], 1, shape[2]};
 }
@@ -39,7 +39,8 @@ std::vector<double> as_pair(const std::vector<int64_t>& values, double fallback)
   return result;
 }
 
-// Planes of floats, which the registry's kernel takes, with a residual of the result's shape.
+// Runs the kernel conv2d: floats in up to two spatial dimensions, with a residual of the shape of
+// the result.
 Tensor convolved_planes(OpCall& call, const Tensor& x, const Tensor& weights,
                         const std::optional<Tensor>& bias, const WindowAttributes& attributes,
                         const Shape& shape, const Epilogue& epilogue) {
@@ -48,9 +49,10 @@ Tensor convolved_planes(OpCall& call, const Tensor& x, const Tensor& weights,
   const std::vector<double> after = as_pair(attributes.after, 0);
   pads.insert(pads.end(), after.begin(), after.end());
   const int64_t groups = call.integer("group", 1);
-  // Weights that change are put in order by every run, which pays off when the input lies right.
+  // Weights that are not constant are packed by every run, which pays off if the input is NHWC
+  // already.
   const bool known = weights.known != nullptr;
-  const Order order = channels_last(x.rank());
+  const Order order = channels_last_order(x.rank());
   const bool last = known || order_of(x) == order;
   const auto placed = [&](const Tensor& tensor) {
     return last ? as_pixels(build, tensor) : Build::reshaped(tensor, as_plane(tensor.shape));
@@ -64,7 +66,7 @@ Tensor convolved_planes(OpCall& call, const Tensor& x, const Tensor& weights,
   }
   const Shape plane = as_plane(shape);
   const Tensor output =
-      build.kernel("conv2d", inputs, x.type, last ? permuted(plane, channels_last(4)) : plane,
+      build.kernel("conv2d", inputs, x.type, last ? permuted(plane, channels_last_order(4)) : plane,
                    {{"stride", as_pair(attributes.stride, 1)},
                     {"pad", pads},
                     {"dilation", as_pair(attributes.dilation, 1)},
@@ -121,8 +123,8 @@ Tensor convolved(OpCall& call, const Tensor& x, const Tensor& weights,
                  const std::optional<Tensor>& bias, const Epilogue& epilogue) {
   check_shapes(x, weights, call.integer("group", 1));
   if (bias && bias->shape != Shape{weights.dim(0)}) {
-    throw Error(Reason::shape_mismatch, text("a bias of shape ", to_string(bias->shape), " for ",
-                                             weights.dim(0), " channels"));
+    throw Error(Reason::shape_mismatch, text("bias has shape ", to_string(bias->shape),
+                                             ", expected ", to_string(Shape{weights.dim(0)})));
   }
   const auto attributes = window_attributes(
       call, x, std::vector<int64_t>(weights.shape.begin() + 2, weights.shape.end()), false);
@@ -130,12 +132,12 @@ Tensor convolved(OpCall& call, const Tensor& x, const Tensor& weights,
   shape.insert(shape.end(), attributes.out.begin(), attributes.out.end());
   if (x.rank() > 4 || !is_float(x.type) || x.count() == 0 || weights.count() == 0) {
     if (weights.known != nullptr && weights.known->bytes.size() < weights.bytes()) {
-      call.unsupported("planes without elements, for weights that are packed");
+      call.unsupported("packed weights with an empty input are not supported");
     }
     return finished(call.build, convolved_windows(call, x, weights, bias, attributes, shape),
                     epilogue);
   }
-  // A residual that has to be repeated is added afterwards.
+  // A residual that broadcasts is added afterwards.
   if (!epilogue.residual || epilogue.residual->shape == shape) {
     return convolved_planes(call, x, weights, bias, attributes, shape, epilogue);
   }
@@ -152,13 +154,14 @@ Epilogue epilogue_of(const OpCall& call) {
   return epilogue;
 }
 
-// As a convolution of single pixels with a group per channel: packed weights of one row are just
-// that, up to the columns at its end.
+// Runs as a 1x1 convolution with one group per channel: its packed weights are the factors, up to
+// the padding at the end of the row.
 std::optional<Tensor> scaled_channels(Build& build, const Tensor& x, const Tensor& factor,
                                       const std::optional<Tensor>& shift,
                                       const Epilogue& epilogue) {
   if (x.rank() != 4 || !is_float(x.type) || x.count() == 0 || x.known != nullptr ||
-      order_of(x) != channels_last(4) || factor.type != x.type || factor.count() != x.dim(1)) {
+      order_of(x) != channels_last_order(4) || factor.type != x.type ||
+      factor.count() != x.dim(1)) {
     return std::nullopt;
   }
   const int64_t channels = x.dim(1);
@@ -175,7 +178,7 @@ std::optional<Tensor> scaled_channels(Build& build, const Tensor& x, const Tenso
   }
   std::vector<Tensor> inputs{as_pixels(build, x), weights};
   if (shift) inputs.push_back(Build::reshaped(*shift, {channels}));
-  const Order order = channels_last(4);
+  const Order order = channels_last_order(4);
   const Tensor output = build.kernel("conv2d", inputs, x.type, permuted(x.shape, order),
                                      {{"groups", channels},
                                       {"activation", epilogue.activation},
@@ -189,7 +192,7 @@ std::optional<Tensor> scaled_channels(Build& build, const Tensor& x, const Tenso
 
 namespace {
 
-// The optimizer puts an activation there, and a tensor that is added before it as input 3.
+// The optimizer adds an activation as attributes, and a residual as input 3.
 void conv(OpCall& call) {
   const std::optional<Tensor> bias = call.has(2) ? call.inputs[2] : std::nullopt;
   Epilogue epilogue = epilogue_of(call);

@@ -1,4 +1,4 @@
-// The convolution behind Conv and its quantized relatives: one place that chooses how it is done.
+// The convolution shared by Conv and its quantized variants. It chooses the kernel.
 #pragma once
 
 #include "model/ops/op_call.hpp"
@@ -6,8 +6,8 @@
 
 namespace dala::model {
 
-// What is done to each result: something is added, then comes an activation by the name that the
-// kernel conv2d has for it.
+// The epilogue of a convolution: a residual is added, then an activation is applied, named as in
+// conv2d.
 struct Epilogue {
   std::optional<Tensor> residual = std::nullopt;
   std::string activation = "none";
@@ -16,20 +16,20 @@ struct Epilogue {
   double high = 1;
 };
 
-// {n, c, h, w} or {n, c, w} as it lies in pixels: {n, h, w, c}, with a height of 1 for the latter.
+// Rearranges {n, c, h, w} or {n, c, w} to NHWC: {n, h, w, c}, with a height of 1 for the latter.
 Tensor as_pixels(Build& build, const Tensor& x);
 
-// By the attributes of the call, plus a bias, then the epilogue.
+// The convolution with the attributes of the call, plus a bias, then the epilogue.
 Tensor convolved(OpCall& call, const Tensor& x, const Tensor& weights,
                  const std::optional<Tensor>& bias, const Epilogue& epilogue = {});
 
-// What comes after a convolution, as an optimizer leaves it in the attributes of a node.
+// Reads the epilogue from the attributes that the optimizer sets; the residual is an input.
 Epilogue epilogue_of(const OpCall& call);
-// The same, on its own.
+// Applies the epilogue as separate stages.
 Tensor finished(Build& build, Tensor x, const Epilogue& epilogue);
 
-// Every channel of x times its factor, plus a shift for each if there is one, then the epilogue, in
-// one pass. None: x does not lie in pixels, or there is a factor per picture.
+// x times a factor per channel, plus an optional shift per channel, then the epilogue, in one
+// launch. Returns nullopt if x is not an NHWC view or `factor` does not have one value per channel.
 std::optional<Tensor> scaled_channels(Build& build, const Tensor& x, const Tensor& factor,
                                       const std::optional<Tensor>& shift,
                                       const Epilogue& epilogue = {});

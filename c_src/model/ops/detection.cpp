@@ -1,5 +1,5 @@
-// Reading planes at given places, and what follows the network in detectors. How many boxes remain
-// there depends on their values, so that runs on the host once the values are there.
+// Sampling at given coordinates, and non-maximum suppression. The number of boxes that
+// NonMaxSuppression keeps depends on values, so it runs on the host once the values are available.
 #include <algorithm>
 
 #include "model/ops/families.hpp"
@@ -33,7 +33,8 @@ double overlap(const Box& a, const Box& b) {
   return common / (area(a) + area(b) - common);
 }
 
-// Boxes in order of their score, without those that overlap a better one too much.
+// Keeps boxes in order of descending score that do not overlap a kept box by more than the
+// threshold.
 void non_max_suppression(OpCall& call) {
   Build& build = call.build;
   const HostTensor& boxes = build.values(call.in(0));
@@ -44,14 +45,15 @@ void non_max_suppression(OpCall& call) {
   };
   if (boxes.shape.size() != 3 || scores.shape.size() != 3 || boxes.shape[2] != 4 ||
       boxes.shape[0] != scores.shape[0] || boxes.shape[1] != scores.shape[2]) {
-    throw Error(Reason::shape_mismatch, text("boxes of shape ", to_string(boxes.shape),
-                                             " and scores of shape ", to_string(scores.shape)));
+    throw Error(Reason::shape_mismatch,
+                text("boxes of shape ", to_string(boxes.shape), " do not fit scores of shape ",
+                     to_string(scores.shape)));
   }
-  const int64_t most =
+  const int64_t max_boxes =
       call.has(2) && call.in(2).count() > 0 ? build.values(call.in(2)).integer(0) : 0;
-  const double most_overlap = number(3, 0);
+  const double max_overlap = number(3, 0);
   const bool limited = call.has(4) && call.in(4).count() > 0;
-  const double least = number(4, 0);
+  const double min_score = number(4, 0);
   const bool center = call.integer("center_point_box", 0) != 0;
   const int64_t count = boxes.shape[1];
   std::vector<int64_t> selected;
@@ -60,17 +62,17 @@ void non_max_suppression(OpCall& call) {
       const int64_t row = (batch * scores.shape[1] + kind) * count;
       std::vector<int64_t> order;
       for (int64_t i = 0; i < count; ++i) {
-        if (!limited || scores.number(row + i) > least) order.push_back(i);
+        if (!limited || scores.number(row + i) > min_score) order.push_back(i);
       }
       std::stable_sort(order.begin(), order.end(), [&](int64_t a, int64_t b) {
         return scores.number(row + a) > scores.number(row + b);
       });
       std::vector<Box> kept;
       for (int64_t i : order) {
-        if (static_cast<int64_t>(kept.size()) >= most) break;
+        if (static_cast<int64_t>(kept.size()) >= max_boxes) break;
         const Box box = box_at(boxes, batch * count + i, center);
         const bool covered = std::any_of(kept.begin(), kept.end(), [&](const Box& better) {
-          return overlap(box, better) > most_overlap;
+          return overlap(box, better) > max_overlap;
         });
         if (covered) continue;
         kept.push_back(box);
@@ -87,17 +89,20 @@ GridMode grid_mode(const OpCall& call) {
   if (mode == "nearest") return GRID_NEAREST;
   if (mode == "bilinear" || mode == "linear") return GRID_LINEAR;
   if (mode == "bicubic" || mode == "cubic") return GRID_CUBIC;
-  throw Error(Reason::invalid_model, text("mode ", mode, " is not known"));
+  throw Error(Reason::invalid_model, text("unknown mode \"", mode, "\""));
 }
 
 void grid_sample(OpCall& call) {
   const Tensor& x = call.in(0);
   const Tensor& grid = call.in(1);
-  if (x.rank() != 4 && x.rank() == grid.rank()) call.unsupported("a grid over other than planes");
+  if (x.rank() != 4 && x.rank() == grid.rank()) {
+    call.unsupported(text("GridSample of ", x.rank() - 2, " spatial dimensions is not supported"));
+  }
   if (x.rank() != 4 || grid.rank() != 4 || grid.dim(3) != 2 || grid.dim(0) != x.dim(0) ||
       x.dim(2) < 1 || x.dim(3) < 1 || !is_float(x.type) || grid.type != x.type) {
-    throw Error(Reason::shape_mismatch, text("a grid of shape ", to_string(grid.shape),
-                                             " for an input of shape ", to_string(x.shape)));
+    throw Error(Reason::shape_mismatch,
+                text("a grid of shape ", to_string(grid.shape), " does not fit an input of shape ",
+                     to_string(x.shape)));
   }
   const std::string padding = call.text("padding_mode", "zeros");
   GridView view{};
@@ -126,7 +131,7 @@ void roi_align(OpCall& call) {
       batches.shape != Shape{regions.dim(0)} || x.dim(2) < 1 || x.dim(3) < 1 || height < 1 ||
       width < 1 || !is_float(x.type) || regions.type != x.type) {
     throw Error(Reason::shape_mismatch, text("regions of shape ", to_string(regions.shape),
-                                             " for an input of shape ", to_string(x.shape)));
+                                             " do not fit an input of shape ", to_string(x.shape)));
   }
   RegionView view{};
   view.batches = x.dim(0);
@@ -136,11 +141,12 @@ void roi_align(OpCall& call) {
   view.out_height = height;
   view.out_width = width;
   view.samples = std::clamp<int64_t>(call.integer("sampling_ratio", 0), 0, 4096);
-  // Before operator set 16, regions were not shifted by half an element.
+  // Before operator set 16, regions were not offset by half a pixel.
   const std::string fallback = call.opset >= 16 ? "half_pixel" : "output_half_pixel";
   view.half_pixel = call.text("coordinate_transformation_mode", fallback) == "half_pixel" ? 1 : 0;
   view.wide = storage_of(batches.type) == DType::s64 ? 1 : 0;
-  if (call.text("mode", "avg") != "avg") call.unsupported("the largest of the samples in a region");
+  if (call.text("mode", "avg") != "avg")
+    call.unsupported("RoiAlign with mode max is not supported");
   Tensor output = call.build.fresh(x.type, {regions.dim(0), x.dim(1), height, width});
   view.count = output.count();
   const auto scale = static_cast<float>(call.real("spatial_scale", 1));

@@ -1,4 +1,4 @@
-// The families of operators, each a file that ends with its list.
+// The operator families. Each is a file of this folder that ends with its list.
 #pragma once
 
 #include "model/ops/op_call.hpp"

@@ -1,4 +1,4 @@
-// Operators that pick or write elements by index.
+// Operators that read or write elements by index.
 #include <algorithm>
 
 #include "kernels/elementwise/broadcast.hpp"
@@ -11,7 +11,8 @@ int64_t is_wide(const Tensor& indices) {
   const DType dtype = storage_of(indices.type);
   if (dtype == DType::s64) return 1;
   if (dtype == DType::s32) return 0;
-  throw Error(Reason::dtype_mismatch, text("indices of ", to_string(indices.type)));
+  throw Error(Reason::dtype_mismatch,
+              text("indices are ", to_string(indices.type), ", expected i32 or i64"));
 }
 
 void gather_op(OpCall& call) {
@@ -19,12 +20,14 @@ void gather_op(OpCall& call) {
   call.set(0, gather(call.build, call.in(0), call.axis(0, call.in(0).rank()), call.in(1)));
 }
 
+[[noreturn]] void reject_indices(const Tensor& indices, const Tensor& data) {
+  throw Error(Reason::shape_mismatch, text("indices of shape ", to_string(indices.shape),
+                                           " do not fit data of shape ", to_string(data.shape)));
+}
+
 // Dimensions and strides of data and indices, innermost first.
 IndexWalk index_walk(const Tensor& data, const Tensor& indices, int64_t axis) {
-  if (data.rank() != indices.rank() || data.rank() > MODEL_RANK) {
-    throw Error(Reason::shape_mismatch, text("indices of shape ", to_string(indices.shape),
-                                             " for data of shape ", to_string(data.shape)));
-  }
+  if (data.rank() != indices.rank() || data.rank() > MODEL_RANK) reject_indices(indices, data);
   IndexWalk walk{};
   walk.rank = data.rank();
   walk.wide = is_wide(indices);
@@ -36,10 +39,7 @@ IndexWalk index_walk(const Tensor& data, const Tensor& indices, int64_t axis) {
     walk.index_dims[d] = indices.shape[from];
     const bool along = static_cast<int64_t>(from) == axis;
     if (along) walk.axis = d;
-    if (!along && indices.shape[from] > data.shape[from]) {
-      throw Error(Reason::shape_mismatch, text("indices of shape ", to_string(indices.shape),
-                                               " for data of shape ", to_string(data.shape)));
-    }
+    if (!along && indices.shape[from] > data.shape[from]) reject_indices(indices, data);
   }
   return walk;
 }
@@ -54,16 +54,11 @@ void gather_elements(OpCall& call) {
   call.set(0, output);
 }
 
-// Tuples of indices into the dimensions of data from `batch` on.
+// The last axis of `indices` holds tuples that index the dimensions of `data` from `batch` on.
 IndexWalk tuple_walk(const Tensor& data, const Tensor& indices, int64_t batch) {
-  if (indices.rank() < 1 || batch < 0 || batch >= indices.rank()) {
-    throw Error(Reason::shape_mismatch, text("indices of shape ", to_string(indices.shape)));
-  }
+  if (indices.rank() < 1 || batch < 0 || batch >= indices.rank()) reject_indices(indices, data);
   const int64_t depth = indices.shape.back();
-  if (depth < 1 || depth > MODEL_RANK || batch + depth > data.rank()) {
-    throw Error(Reason::shape_mismatch, text("indices of shape ", to_string(indices.shape),
-                                             " for data of shape ", to_string(data.shape)));
-  }
+  if (depth < 1 || depth > MODEL_RANK || batch + depth > data.rank()) reject_indices(indices, data);
   IndexWalk walk{};
   walk.rank = depth;
   walk.wide = is_wide(indices);
@@ -85,9 +80,7 @@ void gather_nd(OpCall& call) {
   const int64_t batch = call.integer("batch_dims", 0);
   IndexWalk walk = tuple_walk(data, indices, batch);
   for (int64_t d = 0; d < batch; ++d) {
-    if (data.dim(d) == indices.dim(d)) continue;
-    throw Error(Reason::shape_mismatch, text("indices of shape ", to_string(indices.shape),
-                                             " for data of shape ", to_string(data.shape)));
+    if (data.dim(d) != indices.dim(d)) reject_indices(indices, data);
   }
   Shape shape(indices.shape.begin(), indices.shape.end() - 1);
   shape.insert(shape.end(), data.shape.begin() + batch + walk.rank, data.shape.end());
@@ -104,7 +97,7 @@ Meeting meeting_of(const OpCall& call) {
   if (name == "mul") return MEET_MUL;
   if (name == "min") return MEET_MIN;
   if (name == "max") return MEET_MAX;
-  throw Error(Reason::invalid_model, text("reduction ", name, " is not known"));
+  throw Error(Reason::invalid_model, text("unknown reduction \"", name, "\""));
 }
 
 void scatter_elements(OpCall& call) {
@@ -112,8 +105,10 @@ void scatter_elements(OpCall& call) {
   const Tensor& indices = call.in(1);
   const Tensor& updates = call.in(2);
   if (updates.shape != indices.shape || updates.type != data.type) {
-    throw Error(Reason::shape_mismatch, text("updates of shape ", to_string(updates.shape),
-                                             " for indices of shape ", to_string(indices.shape)));
+    throw Error(
+        Reason::shape_mismatch,
+        text("updates of ", to_string(updates.type), " and shape ", to_string(updates.shape),
+             ", expected ", to_string(data.type), " and shape ", to_string(indices.shape)));
   }
   const int64_t axis = call.axis(0, data.rank());
   IndexWalk walk = index_walk(data, indices, axis);
@@ -135,8 +130,10 @@ void scatter_nd(OpCall& call) {
   Shape expected(indices.shape.begin(), indices.shape.end() - 1);
   expected.insert(expected.end(), data.shape.begin() + walk.rank, data.shape.end());
   if (updates.shape != expected || updates.type != data.type) {
-    throw Error(Reason::shape_mismatch, text("updates of shape ", to_string(updates.shape),
-                                             ", expected ", to_string(expected)));
+    throw Error(
+        Reason::shape_mismatch,
+        text("updates of ", to_string(updates.type), " and shape ", to_string(updates.shape),
+             ", expected ", to_string(data.type), " and shape ", to_string(expected)));
   }
   walk.how = meeting_of(call);
   Tensor output = call.build.result({data, indices, updates}, data.type, data.shape);
@@ -147,14 +144,16 @@ void scatter_nd(OpCall& call) {
   call.set(0, output);
 }
 
-// One where an index says so: the index, beside the axis, equal to the place along it.
+// Compares the indices, broadcast along the new axis, with 0, 1, .. along that axis.
 void one_hot(OpCall& call) {
   Build& build = call.build;
   const Tensor& indices = call.in(0);
   const int64_t depth = build.values(call.in(1)).integer(0);
   const Tensor& values = call.in(2);
   if (depth < 1 || depth > (int64_t{1} << 22) || values.count() != 2) {
-    throw Error(Reason::shape_mismatch, "a depth of at least 1, and two values, are needed");
+    throw Error(Reason::shape_mismatch,
+                text("OneHot with depth ", depth, " and ", values.count(),
+                     " values, expected a depth of at least 1 and 2 values"));
   }
   const int64_t rank = indices.rank() + 1;
   const int64_t axis = call.axis(-1, rank);
@@ -180,13 +179,16 @@ void one_hot(OpCall& call) {
 
 void trilu(OpCall& call) {
   const Tensor& x = call.in(0);
-  if (x.rank() < 2) throw Error(Reason::shape_mismatch, "expected at least two dimensions");
+  if (x.rank() < 2) {
+    throw Error(Reason::shape_mismatch,
+                text("input 0 has shape ", to_string(x.shape), ", expected at least 2 dimensions"));
+  }
   const bool upper = call.integer("upper", 1) != 0;
   const int64_t diagonal = call.has(1) ? call.build.values(call.in(1)).integer(0) : 0;
   const int64_t rows = x.dim(x.rank() - 2);
   const int64_t columns = x.shape.back();
   if (rows > (int64_t{1} << 24) || rows * columns > (int64_t{1} << 24)) {
-    call.unsupported(text("a triangle of ", rows, " by ", columns));
+    call.unsupported(text("Trilu of ", rows, " by ", columns, " matrices is not supported"));
   }
   auto mask = std::make_shared<HostTensor>(ElementType::boolean, Shape{rows, columns});
   for (int64_t r = 0; r < rows; ++r) {
@@ -205,15 +207,16 @@ void reverse_sequence(OpCall& call) {
   const std::vector<int64_t> lengths = call.build.integers(call.in(1));
   if (batch_axis == time_axis || static_cast<int64_t>(lengths.size()) != x.dim(batch_axis)) {
     throw Error(Reason::shape_mismatch,
-                text(lengths.size(), " lengths for shape ", to_string(x.shape)));
+                text(lengths.size(), " sequence lengths do not fit shape ", to_string(x.shape),
+                     " with batch axis ", batch_axis, " and time axis ", time_axis));
   }
   Tensor output = call.build.result({x, call.in(1)}, x.type, x.shape);
   call.build.copy(x, output);
   std::vector<int64_t> at(x.shape.size(), 0);
   for (size_t b = 0; b < lengths.size(); ++b) {
     if (lengths[b] < 1 || lengths[b] > x.dim(time_axis)) {
-      throw Error(Reason::shape_mismatch,
-                  text("a sequence of ", lengths[b], " in shape ", to_string(x.shape)));
+      throw Error(Reason::shape_mismatch, text("sequence length ", lengths[b],
+                                               " is out of range for shape ", to_string(x.shape)));
     }
     std::vector<int64_t> starts(x.shape.size(), 0);
     std::vector<int64_t> steps(x.shape.size(), 1);

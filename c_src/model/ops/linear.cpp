@@ -1,4 +1,4 @@
-// Matrix products and their generalisation, sums of products over named dimensions.
+// Matrix products and Einsum.
 #include <algorithm>
 #include <map>
 
@@ -8,7 +8,7 @@
 namespace dala::model {
 namespace {
 
-// The optimizer puts a row that is added there as input 2, and an activation.
+// The optimizer adds a bias row as input 2, and an activation as attribute.
 void matmul_op(OpCall& call) {
   const std::optional<Tensor> row = call.has(2) ? call.inputs[2] : std::nullopt;
   call.set(0, matmul(call.build, call.in(0), call.in(1), row, call.text("activation", "none")));
@@ -21,15 +21,17 @@ void gemm(OpCall& call) {
   const bool turn_a = call.integer("transA", 0) != 0;
   const bool turn_b = call.integer("transB", 0) != 0;
   if (a.rank() != 2 || b.rank() != 2 || a.dim(turn_a ? 0 : 1) != b.dim(turn_b ? 1 : 0)) {
-    throw Error(Reason::shape_mismatch,
-                text("a product of ", to_string(a.shape), " and ", to_string(b.shape)));
+    throw Error(
+        Reason::shape_mismatch,
+        text("matrices of shape ", to_string(a.shape), turn_a ? " (transposed)" : "", " and ",
+             to_string(b.shape), turn_b ? " (transposed)" : "", " cannot be multiplied"));
   }
   const Shape shape{a.dim(turn_a ? 1 : 0), b.dim(turn_b ? 0 : 1)};
-  const std::string activation = call.text("activation", "none");  // by the optimizer
+  const std::string activation = call.text("activation", "none");  // set by the optimizer
   Params params{{"transpose_a", turn_a}, {"transpose_b", turn_b}};
   const double alpha = call.real("alpha", 1);
   const double beta = call.real("beta", 1);
-  // What is added is part of the product's kernel when it is one row.
+  // A bias of one row is fused into the matmul kernel.
   if (alpha == 1 && beta == 1 && call.has(2) && call.in(2).count() == shape[1] &&
       (call.in(2).rank() == 1 || call.in(2).shape == Shape{1, shape[1]})) {
     const Tensor row = Build::reshaped(call.in(2), {shape[1]});
@@ -43,8 +45,8 @@ void gemm(OpCall& call) {
     Tensor c = call.in(2);
     if (beta != 1) c = pointwise(build, OP_MUL, {c, scalar(build, c.type, beta)});
     if (broadcast_shape({result.shape, c.shape}) != result.shape) {
-      throw Error(Reason::shape_mismatch, text("adding ", to_string(c.shape), " to a product of ",
-                                               to_string(result.shape)));
+      throw Error(Reason::shape_mismatch, text("input 2 of shape ", to_string(c.shape),
+                                               " does not broadcast to ", to_string(result.shape)));
     }
     result = pointwise(build, OP_ADD, {result, c});
   }
@@ -61,7 +63,8 @@ struct Equation {
   std::string output;
 };
 
-// Letters for the dimensions that "..." stands for; they come after all that can be written.
+// The first of the MODEL_RANK letters that stand for the dimensions of "..."; control characters,
+// which no equation contains.
 constexpr char kEllipsis = '\x01';
 
 std::string spelled(const std::string& term, int64_t rank) {
@@ -69,7 +72,7 @@ std::string spelled(const std::string& term, int64_t rank) {
   if (dots == std::string::npos) return term;
   const auto named = static_cast<int64_t>(term.size()) - 3;
   if (rank < named || rank - named > MODEL_RANK) {
-    throw Error(Reason::shape_mismatch, text("term ", term, " for ", rank, " dimensions"));
+    throw Error(Reason::shape_mismatch, text("term ", term, " does not fit ", rank, " dimensions"));
   }
   std::string letters;
   // Aligned from the right, as shapes broadcast.
@@ -89,11 +92,14 @@ Equation parse(std::string equation, const OpCall& call) {
   std::string dots;
   for (size_t i = 0; i < call.size(); ++i) {
     const size_t end = std::min(left.find(',', begin), left.size());
-    if (begin > left.size()) throw Error(Reason::invalid_model, "fewer terms than inputs");
+    if (begin > left.size()) {
+      throw Error(Reason::invalid_model,
+                  text("equation ", equation, " has fewer terms than there are inputs"));
+    }
     const std::string term = spelled(left.substr(begin, end - begin), call.in(i).rank());
     if (static_cast<int64_t>(term.size()) != call.in(i).rank()) {
-      throw Error(Reason::shape_mismatch,
-                  text("term ", i, " of ", equation, " for shape ", to_string(call.in(i).shape)));
+      throw Error(Reason::shape_mismatch, text("term ", i, " of ", equation, " does not fit shape ",
+                                               to_string(call.in(i).shape)));
     }
     for (char letter : term) {
       if (letter <= kEllipsis + MODEL_RANK && dots.find(letter) == std::string::npos) {
@@ -124,8 +130,8 @@ Equation parse(std::string equation, const OpCall& call) {
   return result;
 }
 
-// The sum over all letters that are not in `to` of a product of two tensors, or of one with itself
-// left out (`b` null).
+// The product of two tensors, or one tensor if `b` is null, summed over all letters that are not in
+// `to`.
 Tensor contracted(Build& build, const Tensor& a, const std::string& a_letters, const Tensor* b,
                   const std::string& b_letters, const std::string& to) {
   std::map<char, int64_t> sizes;
@@ -134,7 +140,8 @@ Tensor contracted(Build& build, const Tensor& a, const std::string& a_letters, c
       int64_t& size = sizes.emplace(letters[d], tensor.shape[d]).first->second;
       if (size == 1) size = tensor.shape[d];
       if (size != tensor.shape[d] && tensor.shape[d] != 1) {
-        throw Error(Reason::shape_mismatch, "dimensions of one name differ in size");
+        throw Error(Reason::shape_mismatch, text("a letter of the equation has the sizes ", size,
+                                                 " and ", tensor.shape[d]));
       }
     }
   };
@@ -153,11 +160,14 @@ Tensor contracted(Build& build, const Tensor& a, const std::string& a_letters, c
   view.total = 1;
   Shape shape;
   for (char letter : to) {
-    if (sizes.count(letter) == 0) throw Error(Reason::invalid_model, "the result has a new name");
+    if (sizes.count(letter) == 0) {
+      throw Error(Reason::invalid_model, "a letter of the result occurs in no input");
+    }
     shape.push_back(sizes[letter]);
   }
   if (to.size() > MODEL_RANK || sizes.size() - to.size() > MODEL_RANK) {
-    throw Error(Reason::unsupported_op, "an equation of more than 8 dimensions");
+    throw Error(Reason::unsupported_op,
+                text("an equation of more than ", MODEL_RANK, " dimensions is not supported"));
   }
   const Tensor one = scalar(build, a.type, 1);
   for (size_t d = to.size(); d-- > 0;) {
@@ -191,7 +201,7 @@ void einsum(OpCall& call) {
     return;
   }
   for (size_t i = 1; i < call.size(); ++i) {
-    // Names that neither the result nor a later operand has can go.
+    // Sum over letters that neither the result nor a later operand has.
     std::string kept;
     for (char letter : letters + equation.inputs[i]) {
       bool later = equation.output.find(letter) != std::string::npos;

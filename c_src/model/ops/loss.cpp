@@ -1,24 +1,27 @@
-// Losses of classification. Targets are {n, d1, ...} for scores of {n, c, d1, ...}.
+// Classification losses. Targets have the shape {n, d1, ...} for scores of {n, c, d1, ...}.
 #include "kernels/elementwise/broadcast.hpp"
 #include "model/ops/families.hpp"
 
 namespace dala::model {
 namespace {
 
-// -weights[target] * scores[target], without those targets that are to be ignored.
+[[noreturn]] void reject_targets(const Tensor& targets, const Tensor& scores) {
+  throw Error(Reason::shape_mismatch,
+              text("targets of shape ", to_string(targets.shape), " do not fit scores of shape ",
+                   to_string(scores.shape)));
+}
+
+// -weights[target] * scores[target], without targets equal to ignore_index.
 Tensor likelihood_loss(OpCall& call, const Tensor& scores, const Tensor& targets,
                        const Tensor* weights) {
   Build& build = call.build;
   if (scores.rank() < 2 || targets.rank() != scores.rank() - 1 || scores.rank() > MODEL_RANK) {
-    throw Error(Reason::shape_mismatch, text("targets of shape ", to_string(targets.shape),
-                                             " for scores of shape ", to_string(scores.shape)));
+    reject_targets(targets, scores);
   }
   Shape column = targets.shape;
   column.insert(column.begin() + 1, 1);
   for (size_t d = 0; d < column.size(); ++d) {
-    if (d == 1 || column[d] == scores.shape[d]) continue;
-    throw Error(Reason::shape_mismatch, text("targets of shape ", to_string(targets.shape),
-                                             " for scores of shape ", to_string(scores.shape)));
+    if (d != 1 && column[d] != scores.shape[d]) reject_targets(targets, scores);
   }
   Tensor places = convert(build, Build::reshaped(targets, column), ElementType::i64);
   const bool ignores = call.has_attribute("ignore_index");

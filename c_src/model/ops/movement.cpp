@@ -1,4 +1,4 @@
-// Operators that only rearrange: shapes, orders, parts and repetitions.
+// Operators that only move elements: reshaping, transposing, slicing, padding, repeating.
 #include <algorithm>
 #include <numeric>
 
@@ -17,8 +17,9 @@ void reshape(OpCall& call) {
   for (size_t d = 0; d < shape.size(); ++d) {
     if (shape[d] == 0 && !keep_zero) {
       if (d >= x.shape.size()) {
-        throw Error(Reason::shape_mismatch, text("shape ", to_string(shape), " copies dimension ",
-                                                 d, " of ", to_string(x.shape)));
+        throw Error(Reason::shape_mismatch,
+                    text("shape ", to_string(shape), " copies dimension ", d,
+                         ", which an input of shape ", to_string(x.shape), " does not have"));
       }
       shape[d] = x.shape[d];
     }
@@ -30,8 +31,8 @@ void reshape(OpCall& call) {
   }
   if (free_one) shape[*free_one] = known == 0 ? 0 : x.count() / known;
   if (checked_type(DType::u8, shape).count() != x.count()) {
-    throw Error(Reason::shape_mismatch, text("cannot give the ", x.count(), " elements of ",
-                                             to_string(x.shape), " the shape ", to_string(shape)));
+    throw Error(Reason::shape_mismatch,
+                text("cannot reshape ", to_string(x.shape), " to ", to_string(shape)));
   }
   call.set(0, Build::reshaped(x, shape));
 }
@@ -42,7 +43,7 @@ void flatten(OpCall& call) {
   if (axis < 0) axis += x.rank();
   if (axis < 0 || axis > x.rank()) {
     throw Error(Reason::shape_mismatch,
-                text("there is no axis ", axis, " in ", to_string(x.shape)));
+                text("axis ", axis, " is out of range for shape ", to_string(x.shape)));
   }
   call.set(0, Build::reshaped(x, {extent(x.shape, 0, axis), extent(x.shape, axis, x.rank())}));
 }
@@ -57,7 +58,7 @@ void squeeze(OpCall& call) {
     const bool named = std::find(axes.begin(), axes.end(), d) != axes.end();
     if (named && x.dim(d) != 1) {
       throw Error(Reason::shape_mismatch,
-                  text("axis ", d, " of ", to_string(x.shape), " is not 1"));
+                  text("axis ", d, " of ", to_string(x.shape), " has a size other than 1"));
     }
     if (!named && (given || x.dim(d) != 1)) shape.push_back(x.dim(d));
   }
@@ -98,7 +99,7 @@ void tile(OpCall& call) {
   std::vector<int64_t> repeats = call.build.integers(call.in(1));
   if (repeats.size() != x.shape.size()) {
     throw Error(Reason::shape_mismatch,
-                text(repeats.size(), " repeats for shape ", to_string(x.shape)));
+                text(repeats.size(), " repeats do not fit shape ", to_string(x.shape)));
   }
   // {2, 3} repeated {4, 5} times is {1, 2, 1, 3} expanded to {4, 2, 5, 3}.
   Shape apart;
@@ -120,7 +121,7 @@ void concat_op(OpCall& call) {
   call.set(0, concat(call.build, inputs, call.axis(1, call.in(0).rank())));
 }
 
-// Where a slice begins, its step, and how long it is, along one axis.
+// The start, step and size of a slice along one axis.
 struct Cut {
   int64_t start = 0;
   int64_t step = 1;
@@ -128,12 +129,12 @@ struct Cut {
 };
 
 Cut cut_of(int64_t start, int64_t end, int64_t step, int64_t size) {
-  if (step == 0) throw Error(Reason::shape_mismatch, "a slice has steps of 0");
+  if (step == 0) throw Error(Reason::shape_mismatch, "a slice has a step of 0");
   const auto clamped = [size](int64_t at, int64_t low, int64_t high) {
     if (at < 0) at += size;
     return std::clamp(at, low, high);
   };
-  // The ends of the range of integers stand for "as far as there is".
+  // INT64_MIN and INT64_MAX mean up to the end of the axis; clamping handles them.
   if (step > 0) {
     start = clamped(start, 0, size);
     end = clamped(end, 0, size);
@@ -157,7 +158,9 @@ void slice_op(OpCall& call) {
       call.has(4) ? call.build.integers(call.in(4)) : std::vector<int64_t>(starts.size(), 1);
   if (ends.size() != starts.size() || axes.size() != starts.size() ||
       steps.size() != starts.size()) {
-    throw Error(Reason::shape_mismatch, "starts, ends, axes and steps differ in length");
+    throw Error(Reason::shape_mismatch,
+                text(starts.size(), " starts, ", ends.size(), " ends, ", axes.size(), " axes and ",
+                     steps.size(), " steps differ in number"));
   }
   std::vector<int64_t> from(x.shape.size(), 0);
   std::vector<int64_t> by(x.shape.size(), 1);
@@ -197,10 +200,9 @@ void split(OpCall& call) {
   }
 }
 
-constexpr int64_t kMostPlaces = 1 << 22;  // of a list that is made while planning
+constexpr int64_t kMaxIndices = 1 << 22;  // of an index list that is built while planning
 
-// Padding other than with a constant takes elements of the input again: along each axis, where
-// they come from is a list of places.
+// The modes edge, wrap and reflect repeat elements of the input: a gather along each axis.
 Tensor padded_by_places(OpCall& call, Tensor x, const std::vector<int64_t>& pads,
                         const std::string& mode) {
   const int64_t rank = x.rank();
@@ -209,10 +211,12 @@ Tensor padded_by_places(OpCall& call, Tensor x, const std::vector<int64_t>& pads
     const int64_t after = pads[static_cast<size_t>(d + rank)];
     if (before == 0 && after == 0) continue;
     const int64_t size = x.dim(d);
-    if (size == 0) throw Error(Reason::shape_mismatch, "there is nothing to pad with");
-    if (before > kMostPlaces || after > kMostPlaces || size > kMostPlaces) {
-      throw Error(Reason::shape_mismatch,
-                  text("pads of ", before, " and ", after, " around ", size));
+    if (size == 0) {
+      throw Error(Reason::shape_mismatch, text("an empty axis cannot be padded with mode ", mode));
+    }
+    if (before > kMaxIndices || after > kMaxIndices || size > kMaxIndices) {
+      throw Error(Reason::shape_mismatch, text("pads of ", before, " and ", after,
+                                               " around an axis of ", size, " are too large"));
     }
     std::vector<int64_t> places;
     for (int64_t at = -before; at < size + after; ++at) {
@@ -233,7 +237,7 @@ Tensor padded_by_places(OpCall& call, Tensor x, const std::vector<int64_t>& pads
   return x;
 }
 
-// With one value before and behind, as elements lie in memory.
+// Pads with a constant value, in memory order.
 Tensor padded_by_value(Build& build, const Tensor& x, const std::vector<int64_t>& before,
                        const Shape& shape, const HostTensorPtr& value) {
   if (const auto order = order_of(x)) {
@@ -255,11 +259,12 @@ void pad(OpCall& call) {
       call.integers_or_input(call.has_attribute("paddings") ? "paddings" : "pads", 1)
           .value_or(std::vector<int64_t>());
   if (call.has(3)) {
-    // Only some axes are named; the others stay as they are.
+    // Only the axes in input 3 are padded.
     const std::vector<int64_t> axes = build.integers(call.in(3));
     std::vector<int64_t> full(2 * rank, 0);
     if (pads.size() != 2 * axes.size()) {
-      throw Error(Reason::shape_mismatch, "pads are two numbers for each axis");
+      throw Error(Reason::shape_mismatch,
+                  text(pads.size(), " pads, expected 2 for each of ", axes.size(), " axes"));
     }
     for (size_t i = 0; i < axes.size(); ++i) {
       const auto axis = static_cast<size_t>(normal_axis(axes[i], x.rank()));
@@ -269,15 +274,16 @@ void pad(OpCall& call) {
     pads = full;
   }
   if (pads.size() != 2 * rank) {
-    throw Error(Reason::shape_mismatch, text(pads.size(), " pads for shape ", to_string(x.shape)));
+    throw Error(Reason::shape_mismatch,
+                text(pads.size(), " pads do not fit shape ", to_string(x.shape)));
   }
   for (int64_t each : pads) {
-    // Far enough inside the integers that sums of them stay there.
+    // Within these bounds, sums of pads and sizes cannot overflow.
     if (each > (int64_t{1} << 60) || each < -(int64_t{1} << 60)) {
-      throw Error(Reason::shape_mismatch, text("pads of ", to_string(pads)));
+      throw Error(Reason::shape_mismatch, text("pads ", to_string(pads), " are out of range"));
     }
   }
-  // Negative ones cut off.
+  // Negative pads crop.
   std::vector<int64_t> starts(rank, 0);
   const std::vector<int64_t> steps(rank, 1);
   Shape inside = x.shape;
@@ -285,7 +291,10 @@ void pad(OpCall& call) {
   for (size_t d = 0; d < rank; ++d) {
     starts[d] = std::max<int64_t>(0, -pads[d]);
     inside[d] -= starts[d] + std::max<int64_t>(0, -pads[d + rank]);
-    if (inside[d] < 0) throw Error(Reason::shape_mismatch, "pads cut off more than there is");
+    if (inside[d] < 0) {
+      throw Error(Reason::shape_mismatch,
+                  text("negative pads crop more than dimension ", d, " of ", to_string(x.shape)));
+    }
     pads[d] = std::max<int64_t>(0, pads[d]);
     pads[d + rank] = std::max<int64_t>(0, pads[d + rank]);
     shape[d] = inside[d] + pads[d] + pads[d + rank];
@@ -310,8 +319,8 @@ void depth_to_space(OpCall& call) {
   const Tensor& x = call.in(0);
   const int64_t block = call.integer("blocksize", 1);
   if (x.rank() != 4 || block < 1 || block > 65536 || x.dim(1) % (block * block) != 0) {
-    throw Error(Reason::shape_mismatch, text("cannot spread the channels of ", to_string(x.shape),
-                                             " over blocks of ", block));
+    throw Error(Reason::shape_mismatch, text("shape ", to_string(x.shape),
+                                             " does not fit DepthToSpace with block size ", block));
   }
   const int64_t depth = x.dim(1) / (block * block);
   const bool columns_first = call.text("mode", "DCR") == "CRD";
@@ -327,8 +336,8 @@ void space_to_depth(OpCall& call) {
   const Tensor& x = call.in(0);
   const int64_t block = call.integer("blocksize", 1);
   if (x.rank() != 4 || block < 1 || x.dim(2) % block != 0 || x.dim(3) % block != 0) {
-    throw Error(Reason::shape_mismatch,
-                text("cannot cut ", to_string(x.shape), " into blocks of ", block));
+    throw Error(Reason::shape_mismatch, text("shape ", to_string(x.shape),
+                                             " does not fit SpaceToDepth with block size ", block));
   }
   const int64_t height = x.dim(2) / block;
   const int64_t width = x.dim(3) / block;

@@ -1,5 +1,4 @@
-// Normalisations: shifting and scaling by the mean and variance of parts of the input, or by what
-// was learned of them.
+// Normalizations: by the mean and variance of parts of the input, or by stored statistics.
 #include <cmath>
 
 #include "model/ops/convolution.hpp"
@@ -8,7 +7,7 @@
 namespace dala::model {
 namespace {
 
-// {c} as {1, c, 1, ...}, to go with channels.
+// Reshapes {c} to {c, 1, ...}, so that it broadcasts along the channels.
 Tensor per_channel(const Tensor& values, int64_t rank) {
   if (rank < 2) return values;
   Shape shape(static_cast<size_t>(rank - 1), 1);
@@ -22,7 +21,7 @@ std::vector<int64_t> axes_from(int64_t first, int64_t rank) {
   return axes;
 }
 
-// (x - mean) / sqrt(variance + epsilon) over those axes, with what it took.
+// (x - mean) / sqrt(variance + epsilon) over the axes, with the intermediate results.
 struct Normalized {
   Tensor result;
   Tensor mean;
@@ -53,13 +52,14 @@ void batch_normalization(OpCall& call) {
   const double epsilon = call.real("epsilon", 1e-5);
   const bool training = call.integer("training_mode", 0) != 0;
   if (call.opset < 14 && call.wants(1)) {
-    call.unsupported("batch normalization in training mode, as before operator set 14");
+    call.unsupported(
+        "batch normalization in training mode before operator set 14 is not supported");
   }
   for (size_t i = 1; i < 5; ++i) {
     if (x.rank() < 2 || call.in(i).count() != x.dim(1)) {
       throw Error(Reason::shape_mismatch,
                   text("input ", i, " of shape ", to_string(call.in(i).shape),
-                       " for an input of shape ", to_string(x.shape)));
+                       " does not fit an input of shape ", to_string(x.shape)));
     }
   }
   const Tensor scale = per_channel(convert(build, call.in(1), x.type), x.rank());
@@ -82,7 +82,7 @@ void batch_normalization(OpCall& call) {
     if (call.wants(2)) call.set(2, running(variance, batch.variance));
     return;
   }
-  // One factor and one shift per channel, folded while planning when they are constants.
+  // One factor and one shift per channel, folded while planning if they are constants.
   const Tensor deviation =
       pointwise(build, OP_SQRT, {pointwise(build, OP_AFFINE, {variance}, 1, epsilon)});
   const Tensor factor = pointwise(build, OP_DIV, {scale, deviation});
@@ -108,13 +108,14 @@ void group_normalization(OpCall& call) {
   const Tensor& x = call.in(0);
   const int64_t groups = call.integer("num_groups", 0);
   if (x.rank() < 3 || groups < 1 || x.dim(1) % groups != 0) {
-    throw Error(Reason::shape_mismatch, text(groups, " groups in shape ", to_string(x.shape)));
+    throw Error(Reason::shape_mismatch,
+                text(groups, " groups do not fit shape ", to_string(x.shape)));
   }
   const Tensor grouped =
       Build::reshaped(x, {x.dim(0), groups, extent(x.shape, 1, x.rank()) / groups});
   const Tensor result =
       Build::reshaped(normalized(build, grouped, {2}, call.real("epsilon", 1e-5)).result, x.shape);
-  // In operator set 18 there was one scale per group.
+  // Operator set 18 has one scale per group.
   const auto channels = [&](const Tensor& values) {
     if (values.count() == x.dim(1)) return per_channel(values, x.rank());
     const Tensor wide =
@@ -164,15 +165,15 @@ void lp_normalization(OpCall& call) {
   call.set(0, pointwise(call.build, OP_DIV, {x, size}));
 }
 
-// x / (bias + alpha * mean of squares of neighbouring channels)^beta: the mean is an average pool
-// over channels, with the padding counted.
+// x / (bias + alpha * mean of squares of neighbouring channels)^beta. The mean is an average pool
+// over channels that includes the padding in its count.
 void local_response_normalization(OpCall& call) {
   Build& build = call.build;
   const Tensor& x = call.in(0);
   const int64_t size = call.integer("size", 1);
   if (x.rank() < 3 || size < 1 || size > (1 << 20)) {
     throw Error(Reason::shape_mismatch,
-                text("neighbourhoods of ", size, " in ", to_string(x.shape)));
+                text("size ", size, " does not fit an input of shape ", to_string(x.shape)));
   }
   const int64_t inner = extent(x.shape, 2, x.rank());
   const Tensor squares =

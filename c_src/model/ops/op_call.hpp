@@ -1,9 +1,9 @@
-// One node being planned, as its operator sees it: inputs, attributes, and where results go. What
-// is missing or of the wrong kind throws `invalid_model`.
+// The interface between the planner and an operator: inputs, attributes and outputs of one node.
+// Accessors throw `invalid_model` for inputs that are missing and attributes of the wrong type.
 //
-// To add an operator: write a function that takes an OpCall, works out the shapes, calls what
-// build.hpp and primitives.hpp offer and sets the outputs; then name it in the list at the end of
-// its file. A new file's list goes into table.cpp.
+// To add an operator: write a function that takes an OpCall, infers the shapes, calls the functions
+// of build.hpp and primitives.hpp and sets the outputs; then add it to the list at the end of its
+// file. Add the list of a new file to table.cpp.
 #pragma once
 
 #include <optional>
@@ -21,12 +21,12 @@ struct OpCall {
   int64_t opset = 0;
   std::vector<std::optional<Tensor>> inputs;
   std::vector<std::optional<Tensor>> outputs;
-  bool last = false;  // its first output is one of the graph's, and nobody else's input
+  bool last = false;  // its first output is a graph output and the input of no other node
 
   size_t size() const { return inputs.size(); }
   bool has(size_t index) const { return index < inputs.size() && inputs[index].has_value(); }
   const Tensor& in(size_t index) const;
-  // Somebody uses that output.
+  // Whether the node has that output.
   bool wants(size_t index) const {
     return index < node.outputs.size() && node.outputs[index] != kNone;
   }
@@ -40,13 +40,13 @@ struct OpCall {
   std::vector<double> reals(const std::string& name) const;
   std::vector<std::string> texts(const std::string& name) const;
 
-  // The attribute, or in later operator sets the values of an input; none when absent.
+  // The attribute or, in later operator sets, the values of an input; nullopt if both are absent.
   std::optional<std::vector<int64_t>> integers_or_input(const std::string& name,
                                                         size_t index) const;
   // The `axis` attribute made non-negative.
   int64_t axis(int64_t fallback, int64_t rank) const;
 
-  // Throws `unsupported_op`: well-formed, but not something that is implemented.
+  // Throws `unsupported_op`: the node is valid, but not implemented.
   [[noreturn]] void unsupported(const std::string& what) const;
 };
 

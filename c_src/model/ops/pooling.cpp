@@ -1,4 +1,4 @@
-// Pools: the largest, mean or norm of windows, or of whole planes.
+// Pooling: the maximum, mean or norm of windows or of all spatial dimensions.
 #include <algorithm>
 
 #include "model/ops/families.hpp"
@@ -14,12 +14,12 @@ Shape pooled_shape(const Tensor& x, const WindowAttributes& attributes) {
   return shape;
 }
 
-// Whether the registry's pools, for planes of floats, do the same.
+// Whether max_pool2d or avg_pool2d, which pool 2-D windows of floats, compute the same.
 bool planes(const Tensor& x, const WindowAttributes& attributes) {
   const auto one = [](int64_t dilation) { return dilation == 1; };
   bool covered = true;
   for (size_t d = 0; d < attributes.out.size(); ++d) {
-    // Windows beyond the padding come from rounding up.
+    // With ceil_mode, windows may extend beyond the padding.
     const int64_t end = (attributes.out[d] - 1) * attributes.stride[d] + attributes.size[d];
     const int64_t room = x.shape[d + 2] + attributes.before[d] + attributes.after[d];
     covered = covered && end <= room && attributes.before[d] < attributes.size[d] &&
@@ -31,8 +31,8 @@ bool planes(const Tensor& x, const WindowAttributes& attributes) {
          x.count() > 0;
 }
 
-// With as much padding at the end as the last windows reach, which rounding up their number may
-// have made more: for pools to which padding makes no difference.
+// Extends the padding at the end to the reach of the last windows, which ceil_mode may place beyond
+// it. Only for pools whose result does not depend on the padding.
 WindowAttributes reaching(const Tensor& x, WindowAttributes attributes) {
   for (size_t d = 0; d < attributes.out.size(); ++d) {
     const int64_t span = (attributes.size[d] - 1) * attributes.dilation[d] + 1;
@@ -43,11 +43,11 @@ WindowAttributes reaching(const Tensor& x, WindowAttributes attributes) {
   return attributes;
 }
 
-// By the registry's kernel, on the elements as they lie where that is in pixels.
+// Runs max_pool2d or avg_pool2d; an NHWC view is pooled in its memory order.
 Tensor pooled_planes(OpCall& call, const char* kernel, const WindowAttributes& attributes,
                      Params params) {
   const Tensor& x = call.in(0);
-  const Order order = channels_last(4);
+  const Order order = channels_last_order(4);
   const bool last = order_of(x) == order;
   const Shape shape = pooled_shape(x, attributes);
   params["size"] = as_numbers(attributes.size);
@@ -109,11 +109,11 @@ void lp_pool(OpCall& call) {
   call.set(0, pooled(call, POOL_LP, attributes, false, std::max<int64_t>(1, call.integer("p", 2))));
 }
 
-// Everything after the channels becomes one element.
+// Reduces all dimensions after the channels.
 template <Reducer op>
 void global_pool(OpCall& call) {
   const Tensor& x = call.in(0);
-  if (op == REDUCE_MEAN && x.rank() == 4 && order_of(x) == channels_last(4)) {
+  if (op == REDUCE_MEAN && x.rank() == 4 && order_of(x) == channels_last_order(4)) {
     WindowAttributes whole;
     whole.size = {x.dim(2), x.dim(3)};
     whole.stride = whole.dilation = whole.out = {1, 1};
@@ -123,17 +123,23 @@ void global_pool(OpCall& call) {
       return;
     }
   }
-  if (x.rank() < 3) throw Error(Reason::shape_mismatch, text("a pool over ", to_string(x.shape)));
+  if (x.rank() < 3) {
+    throw Error(Reason::shape_mismatch,
+                text("input 0 has shape ", to_string(x.shape), ", expected at least 3 dimensions"));
+  }
   std::vector<int64_t> axes;
   for (int64_t d = 2; d < x.rank(); ++d) axes.push_back(d);
   call.set(0, reduce(call.build, op, x, axes, true));
 }
 
-// Puts elements back where MaxPool says they were; zero elsewhere.
+// Writes elements to the positions that MaxPool recorded; the rest is zero.
 void max_unpool(OpCall& call) {
   const Tensor& x = call.in(0);
   const Tensor& places = call.in(1);
-  if (x.rank() < 3) throw Error(Reason::shape_mismatch, text("unpooling ", to_string(x.shape)));
+  if (x.rank() < 3) {
+    throw Error(Reason::shape_mismatch,
+                text("input 0 has shape ", to_string(x.shape), ", expected at least 3 dimensions"));
+  }
   need_moderate(x);
   const auto rank = static_cast<size_t>(x.rank() - 2);
   const std::vector<int64_t> size = call.integers("kernel_shape");
@@ -143,7 +149,9 @@ void max_unpool(OpCall& call) {
   if (pads.empty()) pads.assign(2 * rank, 0);
   if (size.size() != rank || stride.size() != rank || pads.size() != 2 * rank ||
       places.shape != x.shape) {
-    throw Error(Reason::shape_mismatch, text("unpooling ", to_string(x.shape)));
+    throw Error(Reason::shape_mismatch,
+                text("kernel_shape, strides, pads or indices of shape ", to_string(places.shape),
+                     " do not fit an input of shape ", to_string(x.shape)));
   }
   Shape natural{x.dim(0), x.dim(1)};
   for (size_t d = 0; d < rank; ++d) {
@@ -151,8 +159,11 @@ void max_unpool(OpCall& call) {
     natural.push_back((x.shape[d + 2] - 1) * stride[d] - pads[d] - pads[d + rank] + size[d]);
   }
   const Shape shape = call.has(2) ? call.build.integers(call.in(2)) : natural;
-  if (shape.size() != natural.size()) throw Error(Reason::shape_mismatch, "a bad output shape");
-  // The places count within the natural shape, whose corner the result shares.
+  if (shape.size() != natural.size()) {
+    throw Error(Reason::shape_mismatch, text("output shape ", to_string(shape), ", expected ",
+                                             natural.size(), " dimensions"));
+  }
+  // The indices refer to the natural shape, which is placed at the origin of the result.
   Tensor whole = filled(call.build, x.type, natural, 0);
   if (whole.known != nullptr) {
     const Tensor device = call.build.fresh(x.type, natural);
@@ -175,7 +186,10 @@ void max_unpool(OpCall& call) {
     return;
   }
   for (size_t d = 0; d < shape.size(); ++d) {
-    if (shape[d] < natural[d]) throw Error(Reason::shape_mismatch, "the output shape is too small");
+    if (shape[d] < natural[d]) {
+      throw Error(Reason::shape_mismatch,
+                  text("output shape ", to_string(shape), " is smaller than ", to_string(natural)));
+    }
   }
   Tensor output = call.build.fresh(x.type, shape);
   call.build.fill(output, dala::Value{scalar_of(x.type, 0)->bytes});

@@ -1,17 +1,18 @@
-// Quantized arithmetic. Integers are multiplied and summed as floats wide enough to be exact.
+// Quantized operators. Products of integers are computed in the widest float type of the device, or
+// in i32.
 #include "model/ops/convolution.hpp"
 #include "model/ops/families.hpp"
 
 namespace dala::model {
 namespace {
 
-// Scales and zero points: one, or one for each place along the axis.
+// Reshapes scales or zero points, one per tensor or one per index of the axis, to broadcast to x.
 Tensor along(const Tensor& values, const Tensor& x, int64_t axis) {
   if (values.count() == 1) return Build::reshaped(values, {});
   if (values.rank() != 1 || axis < 0 || axis >= x.rank() || values.dim(0) != x.dim(axis)) {
     throw Error(Reason::unsupported_op,
-                text("quantization in blocks: scales of shape ", to_string(values.shape),
-                     " for shape ", to_string(x.shape)));
+                text("blocked quantization is not supported: scales of shape ",
+                     to_string(values.shape), " for shape ", to_string(x.shape)));
   }
   Shape shape(x.shape.size(), 1);
   shape[static_cast<size_t>(axis)] = x.dim(axis);
@@ -22,7 +23,7 @@ int64_t axis_of(const OpCall& call, const Tensor& x, const Tensor& scale) {
   return scale.count() == 1 ? 0 : call.axis(1, x.rank());
 }
 
-// round(x / scale) + zero point, saturated by the conversion.
+// round(x / scale) + zero point; the conversion saturates.
 Tensor quantized(Build& build, const Tensor& x, const Tensor& scale, const Tensor* zero,
                  ElementType type) {
   Tensor y = pointwise(build, OP_ROUND, {pointwise(build, OP_DIV, {x, scale})});
@@ -78,12 +79,12 @@ void dynamic_quantize_linear(OpCall& call) {
   call.set(2, zero);
 }
 
-// The widest float there is: sums of products of bytes are exact in it.
+// The widest float type of the device. Sums of products of bytes are exact in f64.
 ElementType exact_type(Build& build) {
   return build.engine().planner().fp64() ? ElementType::f64 : ElementType::f32;
 }
 
-// Integers less their zero point. Several zero points belong to `axis`.
+// Integers minus their zero point. Several zero points apply along `axis`.
 Tensor shifted(Build& build, const Tensor& x, const Tensor* zero, int64_t axis, ElementType type) {
   const Tensor wide = convert(build, x, type);
   if (zero == nullptr) return wide;
@@ -110,7 +111,7 @@ void conv_integer(OpCall& call) {
   call.set(0, convert(build, convolved(call, x, w, std::nullopt), ElementType::i32));
 }
 
-// What a product of quantized tensors is multiplied by on its way to the quantized result.
+// Scales a product of quantized tensors and quantizes the result.
 Tensor requantized(Build& build, const Tensor& product, const Tensor& a_scale,
                    const Tensor& b_scale, const Tensor& y_scale, const Tensor& y_zero) {
   const ElementType type = product.type;

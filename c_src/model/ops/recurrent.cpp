@@ -1,4 +1,4 @@
-// Recurrent layers: RNN, GRU and LSTM, step by step over the sequence. Inputs are {steps, batch,
+// Recurrent layers: RNN, GRU and LSTM, unrolled over the sequence. Inputs are {steps, batch,
 // features}; with layout 1 the batch comes first.
 #include <algorithm>
 #include <cmath>
@@ -26,11 +26,13 @@ Tensor activated(OpCall& call, const Activation& how, const Tensor& x) {
                                                        {"Softsign", OP_SOFTSIGN},
                                                        {"Softplus", OP_SOFTPLUS}};
   const auto found = known.find(how.name);
-  if (found == known.end()) call.unsupported(dala::text("the activation ", how.name));
+  if (found == known.end()) {
+    call.unsupported(dala::text("activation ", how.name, " is not supported"));
+  }
   return pointwise(call.build, found->second, {x}, how.alpha, how.beta);
 }
 
-// What all three have in common, for one direction.
+// The state that all three layers share, for one direction.
 struct Layer {
   OpCall& call;
   int64_t gates = 1;
@@ -38,8 +40,8 @@ struct Layer {
   int64_t batch = 0;
   Tensor weights;    // {features, gates * hidden}
   Tensor recurrent;  // {hidden, gates * hidden}
-  Tensor bias;       // {gates * hidden}, of the inputs
-  Tensor back_bias;  // the same, of the recurrence
+  Tensor bias;       // {gates * hidden}, of the input product
+  Tensor back_bias;  // the same, of the recurrent product
   std::vector<Activation> activations;
   double clip = 0;
 
@@ -60,7 +62,8 @@ struct Layer {
   }
 };
 
-// The slice of one direction, without that dimension, transposed for products from the left.
+// The slice of an input for one direction, optionally transposed to be the right operand of a
+// product.
 Tensor direction_of(OpCall& call, size_t input, int64_t direction, bool transposed) {
   const Tensor& all = call.in(input);
   Tensor one = part(call.build, all, 0, direction, 1);
@@ -134,7 +137,9 @@ Layer layer_of(OpCall& call, int64_t gates, int64_t direction, int64_t batch,
   if (recurrent.rank() != 3 || call.in(1).rank() != 3 ||
       recurrent.dim(1) != gates * recurrent.dim(2) || call.in(1).dim(1) != recurrent.dim(1)) {
     throw Error(Reason::shape_mismatch,
-                dala::text("recurrent weights of shape ", to_string(recurrent.shape)));
+                dala::text("recurrent weights of shape ", to_string(recurrent.shape),
+                           " do not fit weights of shape ", to_string(call.in(1).shape), " and ",
+                           gates, " gates"));
   }
   layer.hidden = recurrent.dim(2);
   layer.weights = direction_of(call, 1, direction, true);
@@ -142,7 +147,10 @@ Layer layer_of(OpCall& call, int64_t gates, int64_t direction, int64_t batch,
   const int64_t width = gates * layer.hidden;
   if (call.has(3)) {
     const Tensor both = direction_of(call, 3, direction, false);
-    if (both.shape != Shape{2 * width}) throw Error(Reason::shape_mismatch, "a bad bias");
+    if (both.shape != Shape{2 * width}) {
+      throw Error(Reason::shape_mismatch, dala::text("bias has shape ", to_string(both.shape),
+                                                     ", expected ", to_string(Shape{2 * width})));
+    }
     layer.bias = part(call.build, both, 0, 0, width);
     layer.back_bias = part(call.build, both, 0, width, width);
   } else {
@@ -152,7 +160,7 @@ Layer layer_of(OpCall& call, int64_t gates, int64_t direction, int64_t batch,
   return layer;
 }
 
-// 1 where a sequence of the batch still goes on at that step.
+// A mask {batch, 1} of the sequences that have not ended at that step.
 Tensor alive_at(OpCall& call, const std::vector<int64_t>& lengths, int64_t step) {
   auto mask = std::make_shared<HostTensor>(ElementType::boolean,
                                            Shape{static_cast<int64_t>(lengths.size()), 1});
@@ -166,7 +174,10 @@ void recurrent_layer(OpCall& call, int64_t gates, const std::vector<std::string>
   Build& build = call.build;
   const bool batch_first = call.integer("layout", 0) != 0;
   Tensor x = call.in(0);
-  if (x.rank() != 3) throw Error(Reason::shape_mismatch, "expected {steps, batch, features}");
+  if (x.rank() != 3) {
+    throw Error(Reason::shape_mismatch,
+                dala::text("input 0 has shape ", to_string(x.shape), ", expected 3 dimensions"));
+  }
   if (batch_first) x = transpose(build, x, {1, 0, 2});
   const int64_t steps = x.dim(0);
   const int64_t batch = x.dim(1);
@@ -178,8 +189,10 @@ void recurrent_layer(OpCall& call, int64_t gates, const std::vector<std::string>
   if (call.in(1).rank() != 3 || call.in(1).dim(0) != directions || x.dim(2) != call.in(1).dim(2) ||
       call.in(2).rank() != 3 || call.in(2).dim(0) != directions ||
       (!lengths.empty() && static_cast<int64_t>(lengths.size()) != batch)) {
-    throw Error(Reason::shape_mismatch, dala::text("weights of shape ", to_string(call.in(1).shape),
-                                                   " for an input of shape ", to_string(x.shape)));
+    throw Error(Reason::shape_mismatch,
+                dala::text("weights of shape ", to_string(call.in(1).shape), " and ",
+                           to_string(call.in(2).shape), ", with ", lengths.size(),
+                           " sequence lengths, do not fit an input of shape ", to_string(x.shape)));
   }
 
   std::vector<Tensor> sequences;  // of each direction, {steps, 1, batch, hidden}
@@ -193,7 +206,9 @@ void recurrent_layer(OpCall& call, int64_t gates, const std::vector<std::string>
       Tensor given = call.in(index);
       if (batch_first) given = transpose(build, given, {1, 0, 2});
       if (given.shape != Shape{directions, batch, layer.hidden}) {
-        throw Error(Reason::shape_mismatch, "a bad initial state");
+        throw Error(Reason::shape_mismatch,
+                    dala::text("initial state has shape ", to_string(given.shape), ", expected ",
+                               to_string(Shape{directions, batch, layer.hidden})));
       }
       return Build::reshaped(part(build, given, 0, direction, 1), state);
     };
@@ -201,7 +216,7 @@ void recurrent_layer(OpCall& call, int64_t gates, const std::vector<std::string>
     Tensor c = is_lstm ? initial(6) : h;
     std::optional<Tensor> peepholes;
     if (is_lstm && call.has(7)) peepholes = direction_of(call, 7, direction, false);
-    // The products with the inputs do not depend on the order: one for all steps.
+    // The products with the inputs do not depend on the state, so one product covers all steps.
     const Tensor rows = Build::reshaped(x, {steps * batch, x.dim(2)});
     const Tensor products =
         Build::reshaped(layer.add(matmul(build, rows, layer.weights), layer.bias),
@@ -234,7 +249,9 @@ void recurrent_layer(OpCall& call, int64_t gates, const std::vector<std::string>
     last_states.push_back(Build::reshaped(h, {1, batch, layer.hidden}));
     last_cells.push_back(Build::reshaped(c, {1, batch, layer.hidden}));
   }
-  if (sequences.empty()) throw Error(Reason::shape_mismatch, "a sequence of no steps");
+  if (sequences.empty()) {
+    throw Error(Reason::shape_mismatch, "the sequence has no steps, expected at least 1");
+  }
   const auto set_state = [&](size_t index, const std::vector<Tensor>& states) {
     const Tensor all = concat(build, states, 0);
     call.set(index, batch_first ? transpose(build, all, {1, 0, 2}) : all);

@@ -1,4 +1,4 @@
-// Operators along axes: reductions, the places of extremes, softmax and its relatives, sums so far.
+// Operators along axes: reductions, ArgMax and ArgMin, Softmax and its variants, CumSum.
 #include "model/ops/families.hpp"
 #include "model/views.hpp"
 
@@ -17,7 +17,7 @@ void reduction(OpCall& call) {
   call.set(0, reduce(call.build, op, x, normal_axes(axes, x.rank()), keep));
 }
 
-// Where the extremes are, with the axis kept as 1.
+// The indices of the extremes; the axis is kept with size 1.
 Tensor extremes(OpCall& call, const Tensor& x, int64_t axis, bool largest) {
   if (const auto order = order_of(x)) {
     return viewed(extremes(call, x.view->source, place_in(*order, axis), largest), *order);
@@ -28,7 +28,10 @@ Tensor extremes(OpCall& call, const Tensor& x, int64_t axis, bool largest) {
   walk.inner = extent(x.shape, axis + 1, x.rank());
   walk.first_flag = largest ? 1 : 0;
   walk.second_flag = call.integer("select_last_index", 0);
-  if (walk.axis == 0) throw Error(Reason::shape_mismatch, text(to_string(x.shape), " is empty"));
+  if (walk.axis == 0) {
+    throw Error(Reason::shape_mismatch,
+                text("shape ", to_string(x.shape), " is empty along axis ", axis));
+  }
   Shape shape = x.shape;
   shape[static_cast<size_t>(axis)] = 1;
   if (largest && walk.second_flag == 0 && x.known == nullptr && x.count() >= 4096 &&
@@ -54,7 +57,8 @@ void arg_extreme(OpCall& call, bool largest) {
 void arg_max(OpCall& call) { arg_extreme(call, true); }
 void arg_min(OpCall& call) { arg_extreme(call, false); }
 
-// Before operator set 13, everything from the axis on counted as one.
+// The input and axis of Softmax and its variants. Before operator set 13, all dimensions from the
+// axis on are merged.
 struct Line {
   Tensor x;
   int64_t axis = 0;
@@ -83,7 +87,7 @@ void log_softmax(OpCall& call) {
   call.set(0, Build::reshaped(result, call.in(0).shape));
 }
 
-// One at the first largest element of each line, zero elsewhere.
+// One at the first maximum along the axis, zero elsewhere.
 void hard_max(OpCall& call) {
   Build& build = call.build;
   const Line line = line_of(call);
@@ -92,7 +96,10 @@ void hard_max(OpCall& call) {
   walk.axis = line.x.dim(line.axis);
   walk.inner = extent(line.x.shape, line.axis + 1, line.x.rank());
   walk.first_flag = 1;
-  if (walk.axis == 0) throw Error(Reason::shape_mismatch, "an empty axis");
+  if (walk.axis == 0) {
+    throw Error(Reason::shape_mismatch,
+                text("shape ", to_string(line.x.shape), " is empty along axis ", line.axis));
+  }
   Shape shape = line.x.shape;
   shape[static_cast<size_t>(line.axis)] = 1;
   Tensor best = build.result({line.x}, ElementType::i64, shape);

@@ -1,5 +1,5 @@
-// Resizing, one axis after the other: where each result comes from is worked out here, in double
-// precision, so that every way to line up old and new places runs on the same two kernels.
+// Resize, one axis at a time. Source coordinates and weights are computed here, in double
+// precision, so that all coordinate transformation modes run on the same two kernels.
 #include <algorithm>
 #include <cmath>
 
@@ -9,24 +9,24 @@
 namespace dala::model {
 namespace {
 
-constexpr int64_t kMostPlaces = 1 << 22;  // along one axis of a result
+constexpr int64_t kLongestAxis = 1 << 22;  // the maximum size of an axis of the result
 
 // How one axis is resized.
 struct AxisResize {
   int64_t in = 0;
   int64_t out = 0;
   double scale = 1;
-  double start = 0;  // of tf_crop_and_resize
+  double start = 0;  // for tf_crop_and_resize
   double end = 1;
 };
 
-// The place in the input, as a real number, that result `at` lies over.
+// The input coordinate of the output index `at`.
 double source_of(const AxisResize& axis, const std::string& mode, int64_t at) {
   const auto x = static_cast<double>(at);
   const auto in = static_cast<double>(axis.in);
   const auto out = static_cast<double>(axis.out);
   if (mode == "asymmetric") return x / axis.scale;
-  // ONNX means the scaled size here, before it is rounded down to a number of elements.
+  // ONNX uses the scaled size here, before it is rounded down.
   if (mode == "align_corners") return axis.out == 1 ? 0 : x * (in - 1) / (in * axis.scale - 1);
   if (mode == "tf_half_pixel_for_nn") return (x + 0.5) / axis.scale;
   if (mode == "tf_crop_and_resize") {
@@ -117,7 +117,7 @@ Tensor resized_by_taps(Build& build, const Tensor& x, int64_t d, const AxisResiz
   return output;
 }
 
-// The registry's kernel does planes of floats, or pixels of them, in one go.
+// Whether the kernel `resize`, for bilinear resizing of floats in NCHW or NHWC, computes the same.
 bool fits_kernel(const Tensor& x, const std::vector<AxisResize>& axes, const How& how,
                  bool pixels) {
   const bool corners = how.coordinates == "align_corners";
@@ -135,8 +135,8 @@ bool fits_kernel(const Tensor& x, const std::vector<AxisResize>& axes, const How
   return true;
 }
 
-// The elements of a graph's output lie in their own order at last, and there may be many more of
-// them than there are of the input.
+// A graph output ends in logical order. If the result is larger than the input, it is cheaper to
+// rearrange the input.
 bool better_in_own_order(const OpCall& call, const std::vector<AxisResize>& axes) {
   double growth = 1;
   for (const AxisResize& axis : axes) {
@@ -145,7 +145,7 @@ bool better_in_own_order(const OpCall& call, const std::vector<AxisResize>& axes
   return call.last && growth > 1;
 }
 
-// `pixels`: the last dimension, not the second, holds the channels.
+// `pixels`: the layout is NHWC.
 Tensor resized(OpCall& call, const Tensor& x, const std::vector<AxisResize>& axes, const How& how,
                bool pixels = false) {
   if (order_of(x) && better_in_own_order(call, axes)) {
@@ -153,15 +153,15 @@ Tensor resized(OpCall& call, const Tensor& x, const std::vector<AxisResize>& axe
   }
   if (const auto order = order_of(x)) {
     return viewed(resized(call, x.view->source, permuted(axes, *order), how,
-                          order == channels_last(x.rank())),
+                          order == channels_last_order(x.rank())),
                   *order);
   }
   Build& build = call.build;
   if (how.mode != "nearest" && how.mode != "linear" && how.mode != "cubic") {
-    throw Error(Reason::invalid_model, text("mode ", how.mode, " is not known"));
+    throw Error(Reason::invalid_model, text("unknown mode \"", how.mode, "\""));
   }
   if (how.mode != "nearest" && !is_float(x.type)) {
-    call.unsupported(text(how.mode, " resizing of ", to_string(x.type)));
+    call.unsupported(text(how.mode, " resizing of ", to_string(x.type), " is not supported"));
   }
   if (fits_kernel(x, axes, how, pixels)) {
     const Shape shape{axes[0].out, axes[1].out, axes[2].out, axes[3].out};
@@ -176,7 +176,9 @@ Tensor resized(OpCall& call, const Tensor& x, const std::vector<AxisResize>& axe
     const bool crops =
         how.coordinates == "tf_crop_and_resize" && (axis.start != 0 || axis.end != 1);
     if (axis.in == axis.out && axis.scale == 1 && !crops) continue;
-    if (axis.in == 0) throw Error(Reason::shape_mismatch, "there is nothing to resize");
+    if (axis.in == 0) {
+      throw Error(Reason::shape_mismatch, text("axis ", d, " is empty and cannot be resized"));
+    }
     result = how.mode == "nearest" ? resized_by_nearest(build, result, d, axis, how)
                                    : resized_by_taps(build, result, d, axis, how);
   }
@@ -185,13 +187,16 @@ Tensor resized(OpCall& call, const Tensor& x, const std::vector<AxisResize>& axe
 
 int64_t scaled_size(int64_t size, double scale) {
   const double out = std::floor(static_cast<double>(size) * scale);
-  if (scale > 0 && out >= 0 && out < kMostPlaces) return static_cast<int64_t>(out);
-  throw Error(Reason::shape_mismatch, text("a dimension of ", size, " scaled by ", scale));
+  if (scale > 0 && out >= 0 && out < kLongestAxis) return static_cast<int64_t>(out);
+  throw Error(Reason::shape_mismatch,
+              text("a dimension of ", size, " cannot be scaled by ", scale));
 }
 
 void apply_scales(std::vector<AxisResize>& axes, const std::vector<int64_t>& which,
                   const std::vector<double>& scales) {
-  if (scales.size() != which.size()) throw Error(Reason::shape_mismatch, "too few scales");
+  if (scales.size() != which.size()) {
+    throw Error(Reason::shape_mismatch, text(scales.size(), " scales for ", which.size(), " axes"));
+  }
   for (size_t i = 0; i < which.size(); ++i) {
     AxisResize& axis = axes[static_cast<size_t>(which[i])];
     axis.scale = scales[i];
@@ -201,10 +206,13 @@ void apply_scales(std::vector<AxisResize>& axes, const std::vector<int64_t>& whi
 
 void apply_sizes(OpCall& call, std::vector<AxisResize>& axes, const std::vector<int64_t>& which,
                  std::vector<int64_t> sizes) {
-  if (sizes.size() != which.size()) throw Error(Reason::shape_mismatch, "too few sizes");
+  if (sizes.size() != which.size()) {
+    throw Error(Reason::shape_mismatch, text(sizes.size(), " sizes for ", which.size(), " axes"));
+  }
   for (int64_t size : sizes) {
-    if (size < 1 || size > kMostPlaces)
-      throw Error(Reason::shape_mismatch, text("a size of ", size));
+    if (size < 1 || size > kLongestAxis)
+      throw Error(Reason::shape_mismatch,
+                  text("size ", size, " is out of range 1 to ", kLongestAxis));
   }
   const std::string policy = call.text("keep_aspect_ratio_policy", "stretch");
   double common = 0;
@@ -269,7 +277,10 @@ void resize(OpCall& call) {
   }
   if (how.coordinates == "tf_crop_and_resize") {
     const std::vector<double> roi = build.values(call.in(1)).numbers();
-    if (roi.size() != 2 * which.size()) throw Error(Reason::shape_mismatch, "a bad region");
+    if (roi.size() != 2 * which.size()) {
+      throw Error(Reason::shape_mismatch,
+                  text("roi has ", roi.size(), " values, expected ", 2 * which.size()));
+    }
     for (size_t i = 0; i < which.size(); ++i) {
       axes[static_cast<size_t>(which[i])].start = roi[i];
       axes[static_cast<size_t>(which[i])].end = roi[i + which.size()];

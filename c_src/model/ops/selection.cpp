@@ -1,5 +1,5 @@
-// Operators that look for elements: sorting, and those whose result has as many elements as are
-// found, which are worked out on the host once the values are there.
+// TopK, and operators whose output size depends on values, which run on the host once the values
+// are available.
 #include <algorithm>
 #include <map>
 #include <numeric>
@@ -14,7 +14,8 @@ void top_k(OpCall& call) {
   const int64_t k = call.has(1) ? call.build.values(call.in(1)).integer(0) : call.integer("k", 0);
   const int64_t axis = call.axis(-1, x.rank());
   if (k < 0 || k > x.dim(axis)) {
-    throw Error(Reason::shape_mismatch, text("the first ", k, " of ", x.dim(axis)));
+    throw Error(Reason::shape_mismatch,
+                text("k is ", k, ", the axis has ", x.dim(axis), " elements"));
   }
   AxisWalk walk{};
   walk.outer = extent(x.shape, 0, axis);
@@ -30,9 +31,11 @@ void top_k(OpCall& call) {
   build.run(math_family(x.type), "rank_axis", {x}, places, {}, walk,
             static_cast<double>(walk.axis));
 
-  // The values are gathered as GatherElements would.
+  // The values are gathered as by GatherElements.
   IndexWalk pick{};
-  if (x.rank() > MODEL_RANK) call.unsupported("more than 8 dimensions");
+  if (x.rank() > MODEL_RANK) {
+    call.unsupported(text("more than ", MODEL_RANK, " dimensions are not supported"));
+  }
   pick.rank = x.rank();
   pick.wide = 1;
   int64_t stride = 1;
@@ -51,7 +54,7 @@ void top_k(OpCall& call) {
   call.set(1, places);
 }
 
-// The places of all elements that are not 0, as columns.
+// The indices of all nonzero elements, as columns.
 void non_zero(OpCall& call) {
   const HostTensor& x = call.build.values(call.in(0));
   std::vector<int64_t> found;
@@ -88,8 +91,8 @@ void compress(OpCall& call) {
   call.set(0, gather(call.build, x, axis, call.build.constant(vector_of(places))));
 }
 
-// The different slices along an axis (elements, without one): sorted or as they first appear, with
-// where each first is, which of them each slice is, and how often there are.
+// The unique slices along an axis, or unique elements without one: sorted or in order of first
+// occurrence, with first indices, inverse indices and counts.
 void unique(OpCall& call) {
   Build& build = call.build;
   Tensor x = call.in(0);

@@ -34,7 +34,7 @@ void check_operators(const Graph& graph) {
     if (known && node.unreadable.empty()) continue;
     std::string what = operator_name(node);
     if (!node.unreadable.empty()) what += text(" with ", node.unreadable);
-    missing[what].push_back(node.name.empty() ? "a node without a name" : node.name);
+    missing[what].push_back(node.name.empty() ? "an unnamed node" : node.name);
   }
   if (missing.empty()) return;
   constexpr size_t kShown = 5;

@@ -1,4 +1,4 @@
-// All operators by name.
+// The table of all operators by name.
 #pragma once
 
 #include <string>
@@ -8,11 +8,11 @@
 
 namespace dala::model {
 
-// Null when there is none of that name.
+// Null if there is no operator of that name.
 const Operator* find_operator(const std::string& name);
 std::vector<std::string> operator_names();  // sorted
 
-// Throws `unsupported_op` with all operators of a graph that are missing, and their nodes.
+// Throws `unsupported_op` with a list of all unsupported operators of the graph and their nodes.
 void check_operators(const Graph& graph);
 
 }  // namespace dala::model

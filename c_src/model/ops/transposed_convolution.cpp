@@ -1,5 +1,5 @@
-// Transposed convolutions. Results whose places leave the same rest when divided by the stride see
-// the same weights, so where these are known each rest, or phase, is a plain convolution.
+// Transposed convolutions. Outputs whose coordinates have the same remainder modulo the stride (the
+// same phase) use the same weights, so with constant weights each phase is a plain convolution.
 #include <algorithm>
 #include <array>
 
@@ -10,7 +10,7 @@
 namespace dala::model {
 namespace {
 
-// How many elements of the input a phase sees along each dimension of planes.
+// The kernel size of a phase along each spatial dimension.
 std::array<int64_t, 2> taps_of(const WindowAttributes& attributes) {
   std::array<int64_t, 2> taps{};
   for (size_t d = 0; d < 2; ++d) {
@@ -19,8 +19,8 @@ std::array<int64_t, 2> taps_of(const WindowAttributes& attributes) {
   return taps;
 }
 
-// Whether the phases do it: planes of floats, known weights without dilation or groups, and no
-// results beyond all windows.
+// Whether the phase decomposition applies: 2-D, floats, constant weights, neither dilation nor
+// groups, and no outputs beyond all windows.
 bool has_phases(const Tensor& x, const Tensor& weights, int64_t groups,
                 const WindowAttributes& attributes) {
   if (x.rank() != 4 || !is_float(x.type) || computed_as(x.type) != ElementType::f32 ||
@@ -39,7 +39,8 @@ bool has_phases(const Tensor& x, const Tensor& weights, int64_t groups,
   return true;
 }
 
-// {ci, co, kh, kw} as {phases * co, ci, taps, taps}, turned round as a convolution wants them.
+// Rearranges {ci, co, kh, kw} to {phases * co, ci, taps, taps}, flipped spatially for a
+// convolution.
 Tensor weights_of_phases(Build& build, const HostTensor& weights,
                          const WindowAttributes& attributes) {
   const int64_t in = weights.shape[0];
@@ -67,7 +68,7 @@ Tensor weights_of_phases(Build& build, const HostTensor& weights,
   return build.constant(std::move(result));
 }
 
-// All phases by one convolution, then each to its places.
+// Computes all phases with one convolution, then interleaves them.
 Tensor by_phases(OpCall& call, const Tensor& x, const Tensor& weights,
                  const WindowAttributes& attributes) {
   Build& build = call.build;
@@ -98,7 +99,7 @@ Tensor by_phases(OpCall& call, const Tensor& x, const Tensor& weights,
       slice(build, Build::reshaped(together, {x.dim(0), height * down, width * across, channels}),
             {0, attributes.before[0], attributes.before[1], 0}, {1, 1, 1, 1},
             {x.dim(0), attributes.out[0], attributes.out[1], channels});
-  return viewed(cut, channels_last(4));
+  return viewed(cut, channels_last_order(4));
 }
 
 void conv_transpose(OpCall& call) {
@@ -109,18 +110,23 @@ void conv_transpose(OpCall& call) {
       x.dim(1) % groups != 0) {
     throw Error(Reason::shape_mismatch,
                 text("weights of shape ", to_string(weights.shape), " in ", groups,
-                     " groups for an input of shape ", to_string(x.shape)));
+                     " groups do not fit an input of shape ", to_string(x.shape)));
   }
   need_moderate(x);
   need_moderate(weights);
   const auto rank = static_cast<size_t>(x.rank() - 2);
-  const auto list = [&](const char* name, size_t size, int64_t fallback, int64_t least) {
+  const auto list = [&](const char* name, size_t size, int64_t fallback, int64_t min) {
     std::vector<int64_t> values = call.integers(name);
     if (values.empty()) values.assign(size, fallback);
     for (int64_t value : values) {
-      if (value < least || value > (1 << 20)) values.clear();
+      if (value >= min && value <= (1 << 20)) continue;
+      throw Error(Reason::invalid_model,
+                  text(name, " has the value ", value, ", expected ", min, " to ", 1 << 20));
     }
-    if (values.size() != size) throw Error(Reason::invalid_model, text(name, " does not fit"));
+    if (values.size() != size) {
+      throw Error(Reason::invalid_model,
+                  text(name, " has ", values.size(), " values, expected ", size));
+    }
     return values;
   };
   WindowAttributes attributes;
@@ -142,7 +148,7 @@ void conv_transpose(OpCall& call) {
     if (same || wanted.size() >= rank) {
       const int64_t out =
           wanted.size() < rank ? x.shape[d + 2] * stride : wanted[wanted.size() - rank + d];
-      // What is larger than all windows reach ends in nothing but the bias.
+      // Outputs beyond the reach of all windows hold only the bias.
       const int64_t total = std::max<int64_t>(0, full - out);
       before = automatic == "SAME_UPPER" ? total / 2 : total - total / 2;
       after = full - out - before;
@@ -153,8 +159,8 @@ void conv_transpose(OpCall& call) {
     shape.push_back(full - before - after);
   }
   if (call.has(2) && call.in(2).shape != Shape{shape[1]}) {
-    throw Error(Reason::shape_mismatch, text("a bias of shape ", to_string(call.in(2).shape),
-                                             " for ", shape[1], " channels"));
+    throw Error(Reason::shape_mismatch, text("bias has shape ", to_string(call.in(2).shape),
+                                             ", expected ", to_string(Shape{shape[1]})));
   }
   if (has_phases(x, weights, groups, attributes)) {
     call.set(0, by_phases(call, x, weights, attributes));

@@ -7,14 +7,14 @@
 namespace dala::model {
 namespace {
 
-constexpr int64_t kLargest = 1 << 20;  // of a window's size, stride and padding
+constexpr int64_t kMaxValue = 1 << 20;  // of a window's size, stride, dilation and padding
 
 std::vector<int64_t> per_dimension(const OpCall& call, const char* name, size_t rank,
-                                   int64_t fallback, int64_t least) {
+                                   int64_t fallback, int64_t min) {
   std::vector<int64_t> values = call.integers(name);
   if (values.empty()) values.assign(rank, fallback);
   bool fits = values.size() == rank;
-  for (int64_t value : values) fits = fits && value >= least && value <= kLargest;
+  for (int64_t value : values) fits = fits && value >= min && value <= kMaxValue;
   if (fits) return values;
   throw Error(Reason::invalid_model,
               text(name, " ", to_string(values), " does not fit ", rank, " dimensions"));
@@ -25,14 +25,16 @@ std::vector<int64_t> per_dimension(const OpCall& call, const char* name, size_t 
 void need_moderate(const Tensor& x) {
   for (int64_t size : x.shape) {
     if (size <= int64_t{1} << 31) continue;
-    throw Error(Reason::shape_mismatch, text("windows over shape ", to_string(x.shape)));
+    throw Error(Reason::shape_mismatch,
+                text("shape ", to_string(x.shape), " is too large for windows"));
   }
 }
 
 WindowAttributes window_attributes(const OpCall& call, const Tensor& x, std::vector<int64_t> size,
                                    bool ceil_mode) {
   if (x.rank() < 3) {
-    throw Error(Reason::shape_mismatch, text("windows over shape ", to_string(x.shape)));
+    throw Error(Reason::shape_mismatch,
+                text("input 0 has shape ", to_string(x.shape), ", expected at least 3 dimensions"));
   }
   need_moderate(x);
   const auto rank = static_cast<size_t>(x.rank() - 2);
@@ -63,7 +65,7 @@ WindowAttributes window_attributes(const OpCall& call, const Tensor& x, std::vec
                                                before + after, " of padding"));
     }
     int64_t out = room / stride + 1;
-    // A window that starts in the padding at the end would see nothing.
+    // A window that starts in the padding at the end would cover no input.
     if (ceil_mode && room % stride != 0 && out * stride < in + before) ++out;
     result.before.push_back(before);
     result.after.push_back(after);
@@ -75,7 +77,9 @@ WindowAttributes window_attributes(const OpCall& call, const Tensor& x, std::vec
 Windows windows_of(const Tensor& x, const WindowAttributes& attributes) {
   const size_t rank = attributes.size.size();
   if (rank > MODEL_SPACE) {
-    throw Error(Reason::unsupported_op, text("windows over ", rank, " dimensions"));
+    throw Error(
+        Reason::unsupported_op,
+        text("windows over ", rank, " dimensions are not supported, at most ", MODEL_SPACE));
   }
   Windows view{};
   view.planes = x.dim(0) * x.dim(1);

@@ -1,4 +1,4 @@
-// Windows as ONNX describes them: the attributes that convolutions and pools share.
+// The window attributes that ONNX convolutions and pools share.
 #pragma once
 
 #include "model/ops/op_call.hpp"
@@ -11,22 +11,22 @@ struct WindowAttributes {
   std::vector<int64_t> dilation;
   std::vector<int64_t> before;  // padding
   std::vector<int64_t> after;
-  std::vector<int64_t> out;  // how many windows there are along each dimension
+  std::vector<int64_t> out;  // the number of windows along each dimension
 };
 
-// Throws `shape_mismatch` for dimensions so large that places between them could overflow.
+// Throws `shape_mismatch` for dimensions so large that coordinates could overflow.
 void need_moderate(const Tensor& x);
 
-// For an input {n, c, ...}; `size` is empty where the attribute kernel_shape says. Throws
-// `shape_mismatch` where nothing fits.
+// Reads the attributes for an input {n, c, ...}. If `size` is empty, it is read from kernel_shape.
+// Throws `shape_mismatch` if a window does not fit.
 WindowAttributes window_attributes(const OpCall& call, const Tensor& x, std::vector<int64_t> size,
                                    bool ceil_mode);
 
-// The layout that the general kernels take, with the spatial dimensions of x. Throws
-// `unsupported_op` beyond three of them.
+// The argument struct of the general kernels, with the spatial dimensions of x. Throws
+// `unsupported_op` for more than three.
 Windows windows_of(const Tensor& x, const WindowAttributes& attributes);
 
-// {y, x} and {top, left, bottom, right} as the registry's kernels take them.
+// {y, x} and {top, left, bottom, right} as parameters of public kernels.
 std::vector<double> as_numbers(const std::vector<int64_t>& values);
 std::vector<double> pads_as_numbers(const WindowAttributes& attributes);
 

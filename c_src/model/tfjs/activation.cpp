@@ -12,13 +12,13 @@ Fused fused_of(const OpCall& call, size_t operands) {
     if (op == "BiasAdd" && fused.bias == kNone) {
       fused.bias = call.in(next++);
     } else if (op == "Relu") {
-      fused.finish.activation = Activation::relu;
+      fused.epilogue.activation = Activation::relu;
     } else if (op == "Relu6") {
-      fused.finish.activation = Activation::relu6;
+      fused.epilogue.activation = Activation::relu6;
     } else if (op == "Tanh") {
-      fused.finish.activation = Activation::tanh;
+      fused.epilogue.activation = Activation::tanh;
     } else if (op == "Sigmoid") {
-      fused.finish.activation = Activation::sigmoid;
+      fused.epilogue.activation = Activation::sigmoid;
     } else if (op == "Prelu") {
       fused.activation = op;
       fused.slope = call.in(next++);
@@ -42,7 +42,7 @@ TensorId activated(OpCall& call, TensorId x, const Fused& fused) {
 }
 
 TensorId relu6(GraphBuilder& builder, TensorId x) {
-  return channels_last::finished(builder, x, {.activation = channels_last::Activation::relu6});
+  return channels_last::with_epilogue(builder, x, {.activation = channels_last::Activation::relu6});
 }
 
 }  // namespace dala::model::tfjs

@@ -9,8 +9,8 @@
 namespace dala::model::tfjs {
 namespace {
 
-constexpr size_t kMostOutputs = 1024;
-constexpr size_t kMostRank = 32;
+constexpr size_t kMaxOutputs = 1024;
+constexpr size_t kMaxRank = 32;
 
 [[noreturn]] void reject(const std::string& problem) {
   throw Error(Reason::invalid_model, problem);
@@ -34,7 +34,7 @@ std::string decode_base64(const std::string& encoded, const std::string& what) {
   return decoded;
 }
 
-// Bytes are base64, or a list of numbers.
+// Byte strings are base64, or a list of numbers.
 std::string read_text(const Json& json, const std::string& what) {
   if (json.is_text()) return decode_base64(json.text(what), what);
   std::string result;
@@ -81,7 +81,10 @@ std::optional<std::vector<Dimension>> read_shape(const Json& shape, const std::s
     if (number >= 0) dimension.size = number;
     dimensions.push_back(std::move(dimension));
   }
-  if (dimensions.size() > kMostRank) reject(text(what, " has too many dimensions"));
+  if (dimensions.size() > kMaxRank) {
+    reject(text(what, " has ", dimensions.size(), " dimensions, at most ", kMaxRank,
+                " are supported"));
+  }
   return dimensions;
 }
 
@@ -92,7 +95,9 @@ std::pair<std::string, size_t> split_output(const std::string& reference) {
   const char* const end = reference.data() + reference.size();
   const auto [stop, problem] = std::from_chars(reference.data() + colon + 1, end, output);
   if (stop != end || problem != std::errc()) return {reference, 0};
-  if (output >= kMostOutputs) reject(text("there is no output \"", reference, "\""));
+  if (output >= kMaxOutputs) {
+    reject(text("output number of \"", reference, "\" is not below ", kMaxOutputs));
+  }
   return {reference.substr(0, colon), output};
 }
 
@@ -163,7 +168,7 @@ std::vector<NodeDef> read_nodes(const Json& nodes) {
     node.op = op->text("the operator of a node");
     node.attributes_ = json.find("attr");
     if (!numbers.emplace(node.name, result.size()).second) {
-      reject(dala::text("two nodes are called \"", node.name, "\""));
+      reject(dala::text("two nodes have the name \"", node.name, "\""));
     }
     result.push_back(std::move(node));
   }
@@ -178,7 +183,8 @@ std::vector<NodeDef> read_nodes(const Json& nodes) {
       const auto [name, output] = split_output(reference);
       const auto found = numbers.find(name);
       if (found == numbers.end()) {
-        reject(dala::text(node.op, " (", node.name, ") needs \"", name, "\", which is not there"));
+        reject(
+            dala::text(node.op, " (", node.name, ") needs \"", name, "\", which does not exist"));
       }
       node.inputs.push_back({found->second, output});
     }

@@ -1,5 +1,5 @@
-// The graph of a TF.js model as model.json has it: TensorFlow's nodes and their attributes, in
-// protobuf's way to write JSON. The nodes refer to the JSON they come from, which has to stay.
+// The graph of a TF.js model as in model.json: TensorFlow's GraphDef in protobuf's JSON mapping.
+// The nodes refer to the parsed JSON, which must outlive them.
 #pragma once
 
 #include <map>
@@ -12,7 +12,7 @@
 
 namespace dala::model::tfjs {
 
-// Where an input comes from: a node, by number, and which of its outputs.
+// The source of an input: a node, by number, and one of its outputs.
 struct Source {
   size_t node = 0;
   size_t output = 0;
@@ -22,20 +22,20 @@ class NodeDef {
  public:
   std::string name;
   std::string op;
-  std::vector<Source> inputs;  // without those that only say what runs first
+  std::vector<Source> inputs;  // without control inputs
 
-  // Attributes, or the fallback where they are absent. Throws `invalid_model` for other kinds.
+  // Attributes, or the fallback if absent. Throw `invalid_model` for a value of another type.
   int64_t integer(const std::string& attribute, int64_t fallback) const;
   double real(const std::string& attribute, double fallback) const;
   bool boolean(const std::string& attribute, bool fallback) const;
   std::string text(const std::string& attribute, const std::string& fallback) const;
   std::vector<int64_t> integers(const std::string& attribute) const;  // empty when absent
   std::vector<std::string> texts(const std::string& attribute) const;
-  // The type that an attribute names, as models are computed here: integers of any width are i32,
-  // floats of any are f32, like in TF.js. None when absent; throws `unsupported_op` for strings,
-  // complex numbers and resources.
+  // The element type that an attribute names, as it is computed: all integers are i32 and all
+  // floats f32, as in TF.js. Nullopt if absent; throws `unsupported_op` for strings, complex
+  // numbers and resources.
   std::optional<ElementType> type(const std::string& attribute) const;
-  // None: absent, or of any rank.
+  // Nullopt if absent or of unknown rank.
   std::optional<std::vector<Dimension>> shape(const std::string& attribute) const;
 
  private:
@@ -45,14 +45,14 @@ class NodeDef {
   const Json* attributes_ = nullptr;
 };
 
-// Throws `invalid_model`, among others for inputs that no node is there for.
+// Throws `invalid_model`, for example for an input whose node does not exist.
 std::vector<NodeDef> read_nodes(const Json& nodes);
 
-// "DT_FLOAT", or its number. As in NodeDef::type.
+// Reads "DT_FLOAT" or its number, as in NodeDef::type.
 ElementType element_type_of(const Json& type, const std::string& what);
 std::optional<std::vector<Dimension>> read_shape(const Json& shape, const std::string& what);
 
-// Splits "name:1"; without a number it is 0.
+// Splits "name:1" into name and output number; without a number it is 0.
 std::pair<std::string, size_t> split_output(const std::string& reference);
 
 }  // namespace dala::model::tfjs

@@ -20,14 +20,15 @@ std::string_view text_of(std::span<const std::byte> file) {
 
 std::string describe(const NodeDef& node) { return text(node.op, " (", node.name, ")"); }
 
-// The type of a node's output. Attributes that are more special come first.
+// The element type of a node's output. More specific attributes take precedence.
 ElementType type_of(const NodeDef& node, size_t output) {
-  static const std::set<std::string> kTruths{
+  static const std::set<std::string> kBooleans{
       "All",       "Any",        "Equal",     "Greater",    "GreaterEqual", "IsNan",   "Less",
       "LessEqual", "LogicalAnd", "LogicalOr", "LogicalXor", "LogicalNot",   "NotEqual"};
-  static const std::set<std::string> kNumbers{"ArgMax", "ArgMin", "Shape", "Size", "Rank", "Where"};
-  if (kTruths.count(node.op) != 0) return ElementType::boolean;
-  if (kNumbers.count(node.op) != 0) return ElementType::i32;
+  static const std::set<std::string> kIntegers{"ArgMax", "ArgMin", "Shape",
+                                               "Size",   "Rank",   "Where"};
+  if (kBooleans.count(node.op) != 0) return ElementType::boolean;
+  if (kIntegers.count(node.op) != 0) return ElementType::i32;
   if (node.op == "TopKV2" && output == 1) return ElementType::i32;
   if (node.op.rfind("NonMaxSuppression", 0) == 0) {
     const bool scores = node.op == "NonMaxSuppressionV5" && output == 1;
@@ -55,7 +56,7 @@ class Importer {
     if (!all_known(needed)) return refused();
 
     const Json* manifest = json_.find("weightsManifest");
-    if (manifest == nullptr) reject("there is no \"weightsManifest\" in it");
+    if (manifest == nullptr) reject("the file has no \"weightsManifest\"");
     weights_ = read_weights(*manifest, folder_);
     make_inputs();
     make_nodes();
@@ -91,11 +92,11 @@ class Importer {
     if (layers ||
         (format != nullptr && format->is_text() && format->text("the format") == "layers-model")) {
       throw Error(Reason::unsupported,
-                  "this is a layers model of TF.js; graph models are supported, which "
-                  "tensorflowjs_converter makes with --output_format=tfjs_graph_model");
+                  "TF.js layers models are not supported; convert the model to a graph model with "
+                  "tensorflowjs_converter --output_format=tfjs_graph_model");
     }
     if (topology == nullptr || topology->find("node") == nullptr) {
-      reject("there are no nodes in it: this is not a graph model of TF.js");
+      reject("the file has no nodes: it is not a TF.js graph model");
     }
     return *topology;
   }
@@ -103,11 +104,11 @@ class Importer {
   Source source_of(const std::string& reference) const {
     const auto [name, output] = split_output(reference);
     const auto found = numbers_.find(name);
-    if (found == numbers_.end()) reject(text("there is no node \"", name, "\""));
+    if (found == numbers_.end()) reject(text("node \"", name, "\" does not exist"));
     return {found->second, output};
   }
 
-  // Newer files have it at the top, others among what the converter was told.
+  // Newer files have the signature at the top level, older ones in userDefinedMetadata.
   void read_signature() {
     const Json* signature = json_.find("signature");
     const Json* metadata = json_.find("userDefinedMetadata");
@@ -132,14 +133,14 @@ class Importer {
     };
     read("inputs", [&](Output port) {
       if (nodes_[port.source.node].op != "Placeholder") {
-        reject(text("the input \"", port.name, "\" is no placeholder"));
+        reject(text("the input \"", port.name, "\" is not a placeholder"));
       }
       signature_inputs_.push_back(std::move(port));
     });
     read("outputs", [&](Output port) { outputs_.push_back(std::move(port)); });
   }
 
-  // Without a signature: what nobody uses.
+  // Without a signature, the outputs are the nodes that no other node uses.
   void find_outputs() {
     if (!outputs_.empty()) return;
     std::vector<bool> used(nodes_.size(), false);
@@ -175,7 +176,7 @@ class Importer {
     return node.op == "Const" || node.op == "Placeholder";
   }
 
-  // Operators that are not there are looked for first: loops, among others, have no order.
+  // Checks for unsupported operators before sorting: graphs with loops have no topological order.
   bool all_known(const std::vector<bool>& needed) {
     for (size_t i = 0; i < nodes_.size(); ++i) {
       const NodeDef& node = nodes_[i];
@@ -187,7 +188,7 @@ class Importer {
     return refused_.empty();
   }
 
-  // A graph of nothing but the operators that are missing; loading it names them.
+  // A graph of the unsupported operators only; loading it fails with their names.
   Graph refused() {
     const TensorId any = tensors_[*refused_.begin()][0];
     builder_.output({outputs_[0].name, any, ElementType::f32, std::nullopt, {}});
@@ -214,7 +215,7 @@ class Importer {
     }
   }
 
-  // Each after those it needs, which are put on top of it until they are all there.
+  // Creates the nodes in topological order, by depth-first search with an explicit stack.
   void make_nodes() {
     enum class State : uint8_t { fresh, waiting, made };
     std::vector<State> states(nodes_.size(), State::fresh);
@@ -236,7 +237,7 @@ class Importer {
       for (const Source& source : nodes_[number].inputs) {
         if (states[source.node] == State::waiting) {
           reject(text(describe(nodes_[number]), " needs \"", nodes_[source.node].name,
-                      "\", which needs it in turn"));
+                      "\", which depends on it: the graph has a cycle"));
         }
         if (states[source.node] == State::fresh) stack.push_back(source.node);
       }
@@ -257,7 +258,7 @@ class Importer {
     if (node.op == "Placeholder") return;
     if (node.op == "Const") {
       const auto found = weights_.find(node.name);
-      if (found == weights_.end()) reject(text("there is no weight \"", node.name, "\""));
+      if (found == weights_.end()) reject(text("weight \"", node.name, "\" does not exist"));
       tensors_[number] = {builder_.constant(found->second, node.name)};
       return;
     }
@@ -276,11 +277,13 @@ class Importer {
       refused_.insert(number);
     }
     results_ += call.outputs.size();
-    if (results_ > kMostResults) reject("it has too many results to be a model");
+    if (results_ > kMaxResults) {
+      reject(text("the model has more than ", kMaxResults, " intermediate results"));
+    }
     tensors_[number] = std::move(call.outputs);
   }
 
-  static constexpr size_t kMostResults = 1 << 20;
+  static constexpr size_t kMaxResults = 1 << 20;
 
   const Json& json_;
   const std::string& folder_;
@@ -290,9 +293,9 @@ class Importer {
   std::vector<Output> signature_inputs_;
   std::vector<Output> outputs_;
   Weights weights_;
-  std::vector<std::vector<TensorId>> tensors_;  // of each node: its outputs, once made
-  std::set<size_t> refused_;                    // nodes that have no counterpart
-  size_t results_ = 0;                          // of all nodes so far
+  std::vector<std::vector<TensorId>> tensors_;  // the outputs of each node, once created
+  std::set<size_t> refused_;                    // nodes without an ONNX counterpart
+  size_t results_ = 0;                          // outputs of all nodes so far
 };
 
 }  // namespace

@@ -1,6 +1,6 @@
-// Reads TF.js graph models: model.json, and the files of weights beside it. Trusts nothing in them:
-// a model that is wrong is `invalid_model` with what is wrong about it. Operators become those of
-// ONNX, each by a function in ops/.
+// The importer of TF.js graph models: model.json and the weight files next to it. Files are
+// untrusted: an invalid model is reported as `invalid_model`. Each operator is translated to ONNX
+// by a function in ops/.
 #pragma once
 
 #include <span>
@@ -10,10 +10,10 @@
 
 namespace dala::model::tfjs {
 
-// Whether a file is JSON, as no file of another format is.
+// Whether a file is JSON, which no other supported format is.
 bool is_json(std::span<const std::byte> file);
 
-// `folder` is where the weights lie; empty: nowhere.
+// `folder` is the folder of the weight files; if empty, a model with weight files is rejected.
 Graph import(std::span<const std::byte> file, const std::string& folder);
 
 }  // namespace dala::model::tfjs

@@ -1,8 +1,8 @@
-// One node of a TF.js model being turned into nodes of ONNX, as its operator sees it.
+// The interface between the TF.js importer and an operator: one node that is translated to ONNX.
 //
-// To add an operator: write a function that takes an OpCall, makes nodes by way of the builder and
-// sets the outputs; then name it in the list at the end of its file. A new file's list goes into
-// table.cpp. What is right but has no counterpart is `unsupported_op`.
+// To add an operator: write a function that takes an OpCall, adds nodes to the builder and sets the
+// outputs; then add it to the list at the end of its file. Add the list of a new file to table.cpp.
+// Valid uses without an ONNX counterpart throw `unsupported_op`.
 #pragma once
 
 #include <string>
@@ -16,22 +16,22 @@ namespace dala::model::tfjs {
 struct OpCall {
   GraphBuilder& builder;
   const NodeDef& node;
-  const std::vector<NodeDef>& nodes;                  // all of the model,
-  const std::vector<std::vector<TensorId>>& tensors;  // and the outputs of those that were made
-  const char* onnx = nullptr;                         // of the list
+  const std::vector<NodeDef>& nodes;                  // all nodes of the model,
+  const std::vector<std::vector<TensorId>>& tensors;  // and the outputs of those already created
+  const char* onnx = nullptr;                         // Operator::onnx
   std::vector<TensorId> inputs;
   std::vector<TensorId> outputs;
 
-  // Throws `invalid_model` when there is no such input.
+  // Throws `invalid_model` if the input is missing.
   TensorId in(size_t index) const;
   void set(TensorId output) { outputs = {output}; }
 
-  // The constant that an input has to be.
+  // The values of an input that must be a constant.
   std::vector<int64_t> integers_of(size_t index, const std::string& what) const {
     return builder.known_integers(in(index), what);
   }
   int64_t integer_of(size_t index, const std::string& what) const;
-  // An attribute that counts something: from 1 to a thousand.
+  // An attribute with a count, 1 to 1024.
   size_t count_of(const std::string& attribute) const;
   bool channels_first() const { return node.text("data_format", "NHWC") == "NCHW"; }
 };
@@ -41,7 +41,7 @@ struct OpCall {
 struct Operator {
   const char* name;
   void (*import)(OpCall& call);
-  const char* onnx = nullptr;  // for functions that several share: what they make
+  const char* onnx = nullptr;  // the ONNX operator, for functions that several operators share
 };
 using Operators = std::vector<Operator>;
 

@@ -24,7 +24,7 @@ const Json& member(const Json& object, std::string_view key, const std::string& 
   reject(text(owner, " has no \"", key, "\""));
 }
 
-// How an element is written.
+// The encoding of an element in the file.
 enum class Coding { f32, i32, u8, u16, f16 };
 
 size_t size_of(Coding coding) {
@@ -39,13 +39,13 @@ size_t size_of(Coding coding) {
   }
 }
 
-// What the manifest says about one weight.
+// The manifest entry of one weight.
 struct Entry {
   std::string name;
   Shape shape;
   ElementType type = ElementType::f32;
   Coding coding = Coding::f32;
-  // The value is the number that is written times `scale` plus `min`.
+  // If scaled, the value is the stored number times `scale` plus `min`.
   bool scaled = false;
   double scale = 1;
   double min = 0;
@@ -70,7 +70,7 @@ void read_type(const std::string& dtype, const std::string& what, Entry& entry) 
     entry.coding = Coding::f16;
   } else {
     throw Error(Reason::unsupported_op,
-                text(what, " is of the type \"", dtype, "\", which is not supported"));
+                text(what, " has the type \"", dtype, "\", which is not supported"));
   }
 }
 
@@ -78,14 +78,14 @@ void read_quantization(const Json& quantization, const std::string& what, Entry&
   const std::string& dtype =
       member(quantization, "dtype", what + "'s quantization").text(what + "'s quantization");
   if (entry.type != ElementType::f32 && entry.type != ElementType::i32) {
-    reject(text(what, " is quantized, and neither of floats nor of integers"));
+    reject(text(what, " is quantized, but its type is neither float32 nor int32"));
   }
   if (dtype == "float16") {
     entry.coding = Coding::f16;
     return;
   }
   if (dtype != "uint8" && dtype != "uint16") {
-    reject(text(what, " is quantized as \"", dtype, "\", which is not uint8, uint16 or float16"));
+    reject(text(what, " is quantized as \"", dtype, "\", expected uint8, uint16 or float16"));
   }
   entry.coding = dtype == "uint8" ? Coding::u8 : Coding::u16;
   entry.scaled = true;
@@ -112,7 +112,7 @@ Entry read_entry(const Json& json) {
   return entry;
 }
 
-// The shards of a group, as one sequence of bytes.
+// The shards of a group as one byte stream.
 class Shards {
  public:
   Shards(const Json& paths, const std::string& folder) {
@@ -120,13 +120,13 @@ class Shards {
     for (const Json& each : paths.list("the paths of weights")) {
       const std::string& name = each.text("a path of weights");
       const std::optional<fs::path> path = inside_folder(folder, name);
-      if (!path) reject(text("the weights \"", name, "\" are not inside the model's folder"));
+      if (!path) reject(text("the weight file \"", name, "\" is not inside the model's folder"));
       std::error_code failure;
       if (!fs::is_regular_file(*path, failure)) {
-        reject(text("the weights \"", name, "\" are not there; they belong in ", folder));
+        reject(text("the weight file \"", name, "\" does not exist in ", folder));
       }
       const uintmax_t size = fs::file_size(*path, failure);
-      if (failure) reject(text("the weights \"", name, "\" cannot be read"));
+      if (failure) reject(text("the weight file \"", name, "\" cannot be read"));
       files_.push_back({name, *path, static_cast<size_t>(size)});
       total_ += static_cast<size_t>(size);
     }
@@ -140,7 +140,7 @@ class Shards {
       const File& file = files_[current_];
       const size_t part = std::min(count, file.size - done_);
       stream_.read(reinterpret_cast<char*>(to), static_cast<std::streamsize>(part));
-      if (!stream_) reject(text("the weights \"", file.name, "\" cannot be read"));
+      if (!stream_) reject(text("the weight file \"", file.name, "\" cannot be read"));
       to += part;
       count -= part;
       done_ += part;
@@ -159,8 +159,8 @@ class Shards {
   };
   std::vector<File> files_;
   size_t total_ = 0;
-  size_t current_ = 0;  // the file that is being read,
-  size_t done_ = 0;     // and how much of it has been
+  size_t current_ = 0;  // the file that is read next,
+  size_t done_ = 0;     // and the bytes already read from it
   std::ifstream stream_;
 };
 
@@ -190,7 +190,7 @@ HostTensorPtr read_tensor(const Entry& entry, Shards& shards) {
       if constexpr (std::is_same_v<decltype(to), float*>) {
         to[i] = static_cast<float>(value);
       } else {
-        // Halves towards plus infinity, as JavaScript rounds.
+        // Rounds ties towards plus infinity, like JavaScript's Math.round.
         tensor->set(static_cast<int64_t>(i), std::floor(value + 0.5));
       }
     }
@@ -219,7 +219,7 @@ void read_group(const Json& group, const std::string& folder, Weights& weights) 
        member(group, "weights", "a group of weights").list("a group's weights")) {
     entries.push_back(read_entry(each));
     const size_t bytes = entries.back().bytes();
-    if (bytes > SIZE_MAX / 2 - expected) reject("the weights are beyond any memory");
+    if (bytes > SIZE_MAX / 2 - expected) reject("the weights are too large for memory");
     expected += bytes;
   }
   const Json& paths = member(group, "paths", "a group of weights");
@@ -232,7 +232,7 @@ void read_group(const Json& group, const std::string& folder, Weights& weights) 
   }
   for (const Entry& entry : entries) {
     if (!weights.emplace(entry.name, read_tensor(entry, shards)).second) {
-      reject(text("weight \"", entry.name, "\" is there twice"));
+      reject(text("two weights have the name \"", entry.name, "\""));
     }
   }
 }
@@ -242,7 +242,9 @@ void read_group(const Json& group, const std::string& folder, Weights& weights) 
 Weights read_weights(const Json& manifest, const std::string& folder) {
   const Json::List& groups = manifest.list("the manifest of weights");
   if (folder.empty() && !groups.empty()) {
-    reject("a TF.js model has its weights in other files, so it has to be loaded from a path");
+    reject(
+        "a TF.js model with weight files cannot be loaded from bytes; pass the path of its "
+        "model.json");
   }
   Weights weights;
   for (const Json& group : groups) read_group(group, folder, weights);

@@ -1,5 +1,5 @@
-// The weights of a TF.js model: the manifest in model.json says what they are, and the files it
-// names ("shards") hold their values one after the other, across the ends of files.
+// Reads the weights of a TF.js model. The manifest in model.json describes them; their values are
+// stored back to back in the files it names (shards), and may cross file boundaries.
 #pragma once
 
 #include <map>
@@ -12,9 +12,9 @@ namespace dala::model::tfjs {
 
 using Weights = std::map<std::string, HostTensorPtr, std::less<>>;
 
-// `folder` is where the shards lie; empty: nowhere. Nothing is allocated before the shards are seen
-// to be as long as the manifest says. Throws `invalid_model`, or `unsupported_op` for element types
-// there are no tensors of.
+// `folder` is the folder of the shards; if empty, a manifest with weights is rejected. The sizes of
+// the shards are checked against the manifest before tensors are allocated. Throws `invalid_model`,
+// or `unsupported_op` for an unsupported element type.
 Weights read_weights(const Json& manifest, const std::string& folder);
 
 }  // namespace dala::model::tfjs

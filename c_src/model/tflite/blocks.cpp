@@ -5,11 +5,11 @@
 namespace dala::model::tflite {
 namespace {
 
-constexpr size_t kNobody = SIZE_MAX;
+constexpr size_t kNoUser = SIZE_MAX;
 
-// The only operator that uses each tensor; nobody where there are others, or an output is it.
+// The operator that uses each tensor; kNoUser unless that is the tensor's only use.
 std::vector<size_t> only_users(const File& file) {
-  std::vector<size_t> users(file.tensors.size(), kNobody);
+  std::vector<size_t> users(file.tensors.size(), kNoUser);
   std::vector<size_t> uses(file.tensors.size(), 0);
   for (size_t i = 0; i < file.operators.size(); ++i) {
     for (int64_t input : file.operators[i].inputs) {
@@ -20,21 +20,21 @@ std::vector<size_t> only_users(const File& file) {
   }
   for (int64_t output : file.outputs) ++uses[static_cast<size_t>(output)];
   for (size_t i = 0; i < users.size(); ++i) {
-    if (uses[i] != 1) users[i] = kNobody;
+    if (uses[i] != 1) users[i] = kNoUser;
   }
   return users;
 }
 
-// The operator that has the only result of this one as its first input.
+// The only user of the only output of an operator, if that is the user's first input.
 size_t follower(const File& file, const std::vector<size_t>& users, size_t index) {
   const OperatorInfo& op = file.operators[index];
-  if (op.outputs.size() != 1) return kNobody;
+  if (op.outputs.size() != 1) return kNoUser;
   const size_t user = users[static_cast<size_t>(op.outputs[0])];
-  if (user == kNobody || user <= index) return kNobody;
-  return file.operators[user].inputs[0] == op.outputs[0] ? user : kNobody;
+  if (user == kNoUser || user <= index) return kNoUser;
+  return file.operators[user].inputs[0] == op.outputs[0] ? user : kNoUser;
 }
 
-// Small constants of that many integers; empty where they are something else.
+// The values of a constant input of `count` integers; empty if it is anything else.
 std::vector<int64_t> constants(const File& file, Weights& weights, const OperatorInfo& op,
                                size_t input, size_t count) {
   if (input >= op.inputs.size() || op.inputs[input] < 0) return {};
@@ -58,11 +58,11 @@ std::map<size_t, Blocks> find_blocks(const File& file, Weights& weights) {
     const OperatorInfo& cut = file.operators[before];
     if (cut.name != "SPACE_TO_BATCH_ND") continue;
     const size_t index = follower(file, users, before);
-    if (index == kNobody) continue;
+    if (index == kNoUser) continue;
     const OperatorInfo& conv = file.operators[index];
     if ((conv.name != "CONV_2D" && !is_depthwise(conv)) || conv.inputs.size() < 2) continue;
     const size_t after = follower(file, users, index);
-    if (after == kNobody || file.operators[after].name != "BATCH_TO_SPACE_ND") continue;
+    if (after == kNoUser || file.operators[after].name != "BATCH_TO_SPACE_ND") continue;
     const OperatorInfo& join = file.operators[after];
     const auto block = constants(file, weights, cut, 1, 2);
     const auto pads = constants(file, weights, cut, 2, 4);

@@ -1,5 +1,5 @@
-// Convolutions between SPACE_TO_BATCH_ND and BATCH_TO_SPACE_ND, as older exporters write those
-// whose windows have gaps.
+// Finds convolutions between SPACE_TO_BATCH_ND and BATCH_TO_SPACE_ND, the way older exporters write
+// dilated convolutions.
 #pragma once
 
 #include <map>
@@ -11,12 +11,12 @@
 namespace dala::model::tflite {
 
 struct Blocks {
-  size_t before = 0;  // the number of the operator that cuts into blocks
-  size_t after = 0;   // and of that which puts them together
+  size_t before = 0;  // the index of SPACE_TO_BATCH_ND
+  size_t after = 0;   // the index of BATCH_TO_SPACE_ND
   channels_last::Window window;
 };
 
-// By the number of the convolution.
+// The result is keyed by the index of the convolution.
 std::map<size_t, Blocks> find_blocks(const File& file, Weights& weights);
 
 }  // namespace dala::model::tflite

@@ -10,58 +10,58 @@
 namespace dala::model::tflite {
 namespace {
 
-constexpr size_t kMostRank = 32;
-constexpr size_t kLongestName = 1000;  // tensors may share one
+constexpr size_t kMaxRank = 32;
+constexpr size_t kMaxNameLength = 1000;  // many tensors can share one long name in the file
 constexpr uint32_t kVersion = 3;
 
 [[noreturn]] void reject(const std::string& problem) {
   throw Error(Reason::invalid_model, problem);
 }
 
-// By the numbers of the format.
+// Sets the element type from a TensorType code of the schema.
 void read_type(int64_t code, TensorInfo& tensor) {
-  switch (code) {
-    case 0:
+  switch (static_cast<TensorTypeCode>(code)) {
+    case TensorTypeCode::float32:
       tensor.type = ElementType::f32;
       return;
-    case 1:
+    case TensorTypeCode::float16:
       tensor.type = ElementType::f16;
       return;
-    case 2:
+    case TensorTypeCode::int32:
       tensor.type = ElementType::i32;
       return;
-    case 3:
+    case TensorTypeCode::uint8:
       tensor.type = ElementType::u8;
       return;
-    case 4:
+    case TensorTypeCode::int64:
       tensor.type = ElementType::i64;
       return;
-    case 6:
+    case TensorTypeCode::boolean:
       tensor.type = ElementType::boolean;
       return;
-    case 7:
+    case TensorTypeCode::int16:
       tensor.type = ElementType::i16;
       return;
-    case 9:
+    case TensorTypeCode::int8:
       tensor.type = ElementType::i8;
       return;
-    case 10:
+    case TensorTypeCode::float64:
       tensor.type = ElementType::f64;
       return;
-    case 12:
+    case TensorTypeCode::uint64:
       tensor.type = ElementType::u64;
       return;
-    case 15:
+    case TensorTypeCode::uint32:
       tensor.type = ElementType::u32;
       return;
-    case 16:
+    case TensorTypeCode::uint16:
       tensor.type = ElementType::u16;
       return;
-    case 17:
+    case TensorTypeCode::int4:
       tensor.type = ElementType::i8;
       tensor.nibbles = true;
       return;
-    case 18:
+    case TensorTypeCode::bfloat16:
       tensor.type = ElementType::bf16;
       return;
     default:
@@ -80,39 +80,46 @@ TensorQuantization read_quantization(const Table& table, const TensorInfo& tenso
   const bool fits = count == 1 || (axis < tensor.shape.size() &&
                                    static_cast<size_t>(tensor.shape[axis]) == count);
   if (!fits) {
-    reject(text("tensor \"", tensor.name, "\": ", count, " scales for shape ",
-                to_string(tensor.shape)));
+    reject(text("tensor \"", tensor.name, "\": ", count, " scales do not fit shape ",
+                to_string(tensor.shape), " along axis ", result.axis));
   }
   for (size_t i = 0; i < count; ++i) {
     if (std::isfinite(result.scales[i]) && result.scales[i] >= 0) continue;
-    reject(text("tensor \"", tensor.name, "\": a scale of ", result.scales[i]));
+    reject(text("tensor \"", tensor.name, "\": scale ", result.scales[i],
+                " is not finite and non-negative"));
   }
   return result;
 }
 
-// Beyond the flatbuffer itself, whose offsets end at 2 GB, files may have data at any place.
+// The data of a buffer. Files of more than 2 GB, the limit of flatbuffer offsets, append data after
+// the flatbuffer.
 Bytes buffer_of(Bytes file, const Table& model, uint32_t index) {
   const Tables buffers = model.tables(field::kModelBuffers);
   if (index == 0 || buffers.size() == 0) return {};
-  if (index >= buffers.size()) reject(text("there is no buffer ", index));
+  if (index >= buffers.size()) {
+    reject(text("buffer ", index, " does not exist, the file has ", buffers.size(), " buffers"));
+  }
   const Table buffer = buffers[index];
   const auto offset = buffer.number<uint64_t>(field::kBufferOffset);
   if (offset <= 1) return buffer.bytes(field::kBufferData);
   const auto size = buffer.number<uint64_t>(field::kBufferSize);
-  if (offset > file.size() || size > file.size() - offset) outside(offset);
+  if (offset > file.size() || size > file.size() - offset) reject_offset(file, offset);
   return file.subspan(offset, size);
 }
 
 TensorInfo read_tensor(Bytes file, const Table& model, const Table& table) {
   TensorInfo tensor;
-  tensor.name = table.text(field::kTensorName).substr(0, kLongestName);
+  tensor.name = table.text(field::kTensorName).substr(0, kMaxNameLength);
   read_type(table.number<int8_t>(field::kTensorType), tensor);
   const auto dims = table.numbers<int32_t>(field::kTensorShape);
   const auto signature = table.numbers<int32_t>(field::kTensorShapeSignature);
-  if (dims.size() > kMostRank) reject(text("tensor \"", tensor.name, "\" has too many dimensions"));
+  if (dims.size() > kMaxRank) {
+    reject(text("tensor \"", tensor.name, "\" has ", dims.size(), " dimensions, at most ", kMaxRank,
+                " are supported"));
+  }
   tensor.shape = dims.integers();
   for (int64_t size : tensor.shape) {
-    if (size < 0) reject(text("tensor \"", tensor.name, "\": a dimension of ", size));
+    if (size < 0) reject(text("tensor \"", tensor.name, "\": negative dimension ", size));
   }
   if (signature.size() == dims.size()) tensor.signature = signature.integers();
   tensor.data = buffer_of(file, model, table.number<uint32_t>(field::kTensorBuffer));
@@ -124,14 +131,16 @@ TensorInfo read_tensor(Bytes file, const Table& model, const Table& table) {
   return tensor;
 }
 
-// Numbers of tensors, -1 where one is left out.
-std::vector<int64_t> references(const Table& table, int field, size_t tensors, int64_t least) {
+// Indices of tensors; -1, if `min` allows it, is an omitted input.
+std::vector<int64_t> references(const Table& table, int field, size_t tensors, int64_t min) {
   const auto numbers = table.numbers<int32_t>(field);
-  if (numbers.size() > tensors + 16) reject(text(numbers.size(), " references to tensors in one"));
+  if (numbers.size() > tensors + 16) {
+    reject(text("a list of ", numbers.size(), " tensors in a graph of ", tensors, " tensors"));
+  }
   std::vector<int64_t> indices = numbers.integers();
   for (int64_t index : indices) {
-    if (index < least || index >= static_cast<int64_t>(tensors)) {
-      reject(text("there is no tensor ", index));
+    if (index < min || index >= static_cast<int64_t>(tensors)) {
+      reject(text("tensor ", index, " does not exist, the graph has ", tensors, " tensors"));
     }
   }
   return indices;
@@ -140,11 +149,13 @@ std::vector<int64_t> references(const Table& table, int field, size_t tensors, i
 OperatorInfo read_operator(const Table& model, const Table& table, size_t tensors) {
   const Tables codes = model.tables(field::kModelOperatorCodes);
   const auto index = table.number<uint32_t>(field::kOperatorCode);
-  if (index >= codes.size()) reject(text("there is no operator code ", index));
+  if (index >= codes.size()) {
+    reject(text("operator code ", index, " does not exist, the file has ", codes.size()));
+  }
   const Table code = codes[index];
-  // A byte was enough once; later ones are in a field of their own.
-  const auto number = std::max<int64_t>(code.number<int8_t>(field::kCodeOfOneByte),
-                                        code.number<int32_t>(field::kCode));
+  // Old files have only the one-byte field; codes above 127 are only in the newer field.
+  const auto number = std::max<int64_t>(code.number<int8_t>(field::kCodeDeprecatedBuiltin),
+                                        code.number<int32_t>(field::kCodeBuiltin));
   OperatorInfo info;
   info.name = number == kCustom ? std::string(code.text(field::kCodeCustom)) : builtin_name(number);
   info.inputs = references(table, field::kOperatorInputs, tensors, -1);
@@ -188,11 +199,11 @@ File read_file(Bytes bytes) {
   const Table model = Table::root(bytes);
   const auto version = model.number<uint32_t>(field::kModelVersion);
   if (version != kVersion) {
-    throw Error(Reason::unsupported, text("the model has version ", version,
-                                          " of the format, version ", kVersion, " is supported"));
+    throw Error(Reason::unsupported, text("the model has schema version ", version,
+                                          ", supported is version ", kVersion));
   }
   const Tables subgraphs = model.tables(field::kModelSubgraphs);
-  if (subgraphs.size() == 0) reject("there is no graph in it");
+  if (subgraphs.size() == 0) reject("the file has no graph");
   const Table graph = subgraphs[0];
 
   File file;
@@ -202,13 +213,16 @@ File read_file(Bytes bytes) {
   for (size_t i = 0; i < tensors.size(); ++i) {
     file.tensors.push_back(read_tensor(bytes, model, tensors[i]));
   }
-  // Tables can be listed many times; what they add up to stays in proportion to the file.
+  // A file can refer to one table many times. This bound keeps the memory proportional to the file.
   size_t references_left = bytes.size();
   const Tables operators = graph.tables(field::kGraphOperators);
   for (size_t i = 0; i < operators.size(); ++i) {
     file.operators.push_back(read_operator(model, operators[i], tensors.size()));
     const size_t used = file.operators.back().inputs.size() + file.operators.back().outputs.size();
-    if (used > references_left) reject("its operators refer to more tensors than there can be");
+    if (used > references_left) {
+      reject(text("the operators have more inputs and outputs than the file has bytes (",
+                  bytes.size(), ")"));
+    }
     references_left -= used;
   }
   file.inputs = references(graph, field::kGraphInputs, tensors.size(), 0);

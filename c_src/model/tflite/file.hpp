@@ -1,5 +1,5 @@
-// A TFLite file as tables of the format: its tensors, operators and buffers, checked as far as
-// numbers of one refer to another. Nothing is copied; the file has to outlive this.
+// The tensors, operators and buffers of a TFLite file. Indices from one table into another are
+// checked. Data is not copied; the bytes of the file must outlive this.
 #pragma once
 
 #include <string>
@@ -10,11 +10,11 @@
 
 namespace dala::model::tflite {
 
-// How integers stand for real numbers: scale * (integer - zero point), one for all of them or, in
-// weights, one for each place along the axis. Without scales they are just integers.
+// Affine quantization: real = scale * (integer - zero point), per tensor or, for weights, per index
+// of the axis. Without scales the tensor is not quantized.
 struct TensorQuantization {
   Numbers<float> scales;
-  Numbers<int64_t> zero_points;  // may be fewer: the rest is 0
+  Numbers<int64_t> zero_points;  // missing ones are 0
   int64_t axis = 0;
 
   bool present() const { return !scales.empty(); }
@@ -27,29 +27,29 @@ struct TensorQuantization {
 struct TensorInfo {
   std::string_view name;
   Shape shape;
-  std::vector<int64_t> signature;  // the same with -1 for what is free; empty: nothing is
+  std::vector<int64_t> signature;  // the shape with -1 for free dimensions; empty if none are
   ElementType type = ElementType::f32;
-  bool nibbles = false;    // two elements of 4 bits in a byte; `type` is then i8
-  std::string unreadable;  // a type that there is no tensor of here
-  Bytes data;              // of constants
+  bool nibbles = false;    // two 4-bit elements per byte; `type` is then i8
+  std::string unreadable;  // set if the element type is not supported
+  Bytes data;              // empty unless the tensor is a constant
   TensorQuantization quantization;
   std::optional<Table> sparsity;
   bool variable = false;
 
-  // Integers that stand for real numbers: such tensors are floats in the graph.
+  // Quantized tensors are floats in the graph.
   bool quantized() const;
 };
 
 struct OperatorInfo {
-  std::string name;             // "CONV_2D", or that of a custom one
-  std::vector<int64_t> inputs;  // -1: left out
+  std::string name;             // "CONV_2D", or the name of a custom operator
+  std::vector<int64_t> inputs;  // -1 for an omitted input
   std::vector<int64_t> outputs;
   std::optional<Table> options;
   Bytes custom_options;
 
-  // Options, by the number of the field; an absent table has only defaults.
-  int64_t integer(int field, int64_t fallback = 0) const;  // of 32 bits
-  int64_t byte(int field) const;                           // of 8, as enumerations are
+  // Options by field number (see schema.hpp), or their defaults if absent.
+  int64_t integer(int field, int64_t fallback = 0) const;  // 32 bits
+  int64_t byte(int field) const;                           // 8 bits, as for enumerations
   bool flag(int field) const;
   double real(int field) const;
   std::vector<int64_t> integers(int field) const;
@@ -63,10 +63,10 @@ struct File {
   std::vector<int64_t> outputs;
 };
 
-// Whether the bytes say that they are such a file.
+// Whether the bytes have the file identifier of TFLite.
 bool is_tflite(Bytes bytes);
 
-// Throws `invalid_model` where the file is damaged, `unsupported` for other versions of the format.
+// Throws `invalid_model` for a damaged file, `unsupported` for another schema version.
 File read_file(Bytes bytes);
 
 }  // namespace dala::model::tflite

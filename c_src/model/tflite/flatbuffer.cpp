@@ -5,34 +5,36 @@
 namespace dala::model::tflite {
 namespace {
 
-// Offsets count from where they stand, and point forwards.
+// The target of an offset. Offsets are relative to their own position and point forwards.
 size_t followed(Bytes file, size_t at) {
   const size_t target = at + load<uint32_t>(file, at);
-  if (target == at || target >= file.size()) outside(target);
+  if (target == at || target >= file.size()) reject_offset(file, target);
   return target;
 }
 
-// Elements of a vector come after their number.
+// The elements of a vector, which follow their count.
 Bytes elements(Bytes file, size_t at, size_t each) {
   const size_t count = load<uint32_t>(file, at);
   const size_t first = at + sizeof(uint32_t);
-  if (count > (file.size() - first) / each) outside(first + count * each);
+  if (count > (file.size() - first) / each) reject_offset(file, first + count * each);
   return file.subspan(first, count * each);
 }
 
 }  // namespace
 
-void outside(size_t at) {
-  throw Error(Reason::invalid_model,
-              text("it is cut off or damaged: there should be something at byte ", at));
+void reject_offset(Bytes data, size_t at) {
+  throw Error(Reason::invalid_model, text("the file is truncated or damaged: invalid offset ", at,
+                                          " in ", data.size(), " bytes of data"));
 }
 
 Table::Table(Bytes file, size_t at) : file_(file), at_(at) {
   const int64_t fields = static_cast<int64_t>(at) - load<int32_t>(file, at);
-  if (fields < 0) outside(at);
+  if (fields < 0) reject_offset(file, at);
   fields_ = static_cast<size_t>(fields);
   const size_t bytes = load<uint16_t>(file, fields_);
-  if (bytes < 2 * sizeof(uint16_t) || fields_ + bytes > file.size()) outside(fields_ + bytes);
+  if (bytes < 2 * sizeof(uint16_t) || fields_ + bytes > file.size()) {
+    reject_offset(file, fields_ + bytes);
+  }
   count_ = bytes / sizeof(uint16_t) - 2;
 }
 

@@ -1,6 +1,6 @@
-// Flatbuffers, read in place: tables whose fields are known by number, strings, and vectors. Every
-// offset is checked before it is followed, whoever wrote it; what points outside of the file is
-// `invalid_model`. Reading costs nothing but what is asked for.
+// A zero-copy flatbuffer reader: tables with numbered fields, strings and vectors. Every offset is
+// checked before it is followed; an offset outside of the file is reported as `invalid_model`.
+// Fields are decoded on access.
 #pragma once
 
 #include <cstdint>
@@ -14,18 +14,19 @@ namespace dala::model::tflite {
 
 using Bytes = std::span<const std::byte>;
 
-[[noreturn]] void outside(size_t at);  // throws
+// Throws `invalid_model` for an offset that is not valid in `data`.
+[[noreturn]] void reject_offset(Bytes data, size_t at);
 
-// The number at that place, of any alignment.
+// The number at that offset, which need not be aligned.
 template <typename T>
 T load(Bytes file, size_t at) {
-  if (at > file.size() || sizeof(T) > file.size() - at) outside(at);
+  if (at > file.size() || sizeof(T) > file.size() - at) reject_offset(file, at);
   T value;
   std::memcpy(&value, file.data() + at, sizeof(T));
   return value;
 }
 
-// Numbers in a row.
+// A vector of numbers.
 template <typename T>
 class Numbers {
  public:
@@ -60,7 +61,7 @@ class Table {
   }
   bool flag(int field) const { return number<uint8_t>(field) != 0; }
   std::optional<Table> table(int field) const;
-  Tables tables(int field) const;  // empty when absent, as are these
+  Tables tables(int field) const;  // this and the following are empty if absent
   std::string_view text(int field) const;
   template <typename T>
   Numbers<T> numbers(int field) const {
@@ -69,17 +70,17 @@ class Table {
   Bytes bytes(int field) const { return vector(field, 1); }
 
  private:
-  size_t place(int field) const;               // of the field in the file; 0: it is absent
-  size_t target(int field) const;              // of what the field points to; 0: it is absent
-  Bytes vector(int field, size_t each) const;  // its elements, of that size
+  size_t place(int field) const;               // the position of the field; 0 if absent
+  size_t target(int field) const;              // the position the field points to; 0 if absent
+  Bytes vector(int field, size_t each) const;  // the elements of a vector, `each` bytes long
 
   Bytes file_;
   size_t at_;
-  size_t fields_;  // where their places are listed
+  size_t fields_;  // the position of the vtable
   size_t count_;
 };
 
-// Tables in a row.
+// A vector of tables.
 class Tables {
  public:
   Tables(Bytes file, size_t first, size_t count) : file_(file), first_(first), count_(count) {}

@@ -7,7 +7,7 @@
 namespace dala::model::tflite {
 namespace {
 
-// Kinds of values, as they are numbered; those that are indirect lie elsewhere.
+// Value types of the flexbuffer format. Indirect values are stored elsewhere, at an offset.
 enum Kind {
   kInt = 1,
   kUnsigned = 2,
@@ -19,10 +19,11 @@ enum Kind {
   kBool = 26,
 };
 
-constexpr size_t kMostOptions = 1000;
+constexpr size_t kMaxOptions = 1000;
 
 [[noreturn]] void reject() {
-  throw Error(Reason::invalid_model, "its options are no map of names to numbers");
+  throw Error(Reason::invalid_model,
+              "the custom options are not a flexbuffer map of names to numbers");
 }
 
 uint64_t unsigned_at(Bytes bytes, size_t at, size_t width) {
@@ -51,7 +52,7 @@ double real_at(Bytes bytes, size_t at, size_t width) {
   reject();
 }
 
-// Offsets count back from where they stand.
+// The target of an offset. Offsets are relative to their own position and point backwards.
 size_t back(Bytes bytes, size_t at, size_t width) {
   const uint64_t offset = unsigned_at(bytes, at, width);
   if (offset > at) reject();
@@ -87,19 +88,20 @@ std::string key_at(Bytes bytes, size_t at) {
 }  // namespace
 
 std::map<std::string, double> read_flexbuffer(Bytes bytes) {
-  // At the end: the value, its kind, its width. Kinds carry the width of what they point to.
+  // The buffer ends with the root value, its type and its width. A type includes the width of the
+  // value it points to.
   if (bytes.size() < 3) reject();
   const size_t root_width = load<uint8_t>(bytes, bytes.size() - 1);
   const auto kind = load<uint8_t>(bytes, bytes.size() - 2);
   if (kind >> 2 != kMap || root_width > bytes.size() - 2) reject();
   const size_t map = back(bytes, bytes.size() - 2 - root_width, root_width);
   const size_t width = size_t{1} << (kind & 3);
-  // In front of the values: where the keys are, their width, and how many there are.
+  // Before the values: the offset of the keys, their width, and their count.
   if (map < 3 * width) reject();
   const size_t keys = back(bytes, map - 3 * width, width);
   const uint64_t key_width = unsigned_at(bytes, map - 2 * width, width);
   const uint64_t count = unsigned_at(bytes, map - width, width);
-  if (count > kMostOptions || count > bytes.size()) reject();
+  if (count > kMaxOptions || count > bytes.size()) reject();
   std::map<std::string, double> options;
   for (size_t i = 0; i < count; ++i) {
     const auto own = load<uint8_t>(bytes, map + count * width + i);

@@ -1,5 +1,5 @@
-// Options of custom operators: a flexbuffer, whose root is a map from names to numbers. Read with
-// every place checked, like flatbuffers.
+// Reads the options of custom operators: a flexbuffer whose root is a map from names to numbers.
+// All offsets are checked, as in flatbuffer.hpp.
 #pragma once
 
 #include <map>
@@ -9,8 +9,8 @@
 
 namespace dala::model::tflite {
 
-// Throws `invalid_model` where the bytes are no such map. Values that are no numbers are left out;
-// truth values are 0 and 1.
+// Throws `invalid_model` if the bytes are not such a map. Values that are not numbers are skipped;
+// booleans are 0 and 1.
 std::map<std::string, double> read_flexbuffer(Bytes bytes);
 
 }  // namespace dala::model::tflite

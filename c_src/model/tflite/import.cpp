@@ -11,7 +11,7 @@
 namespace dala::model::tflite {
 namespace {
 
-constexpr size_t kLongestLayer = 200;
+constexpr size_t kMaxLayerName = 200;
 
 [[noreturn]] void reject(const std::string& problem) {
   throw Error(Reason::invalid_model, problem);
@@ -40,7 +40,7 @@ class Importer {
   }
 
  private:
-  // Names of inputs and outputs are told apart by the number of the tensor where need be.
+  // The port of a tensor. Its index is appended to a name that is empty or already taken.
   Port port_of(size_t index, std::set<std::string>& taken) const {
     const TensorInfo& info = file_.tensors[index];
     need_readable(info);
@@ -56,14 +56,15 @@ class Importer {
     }
     if (info.quantized()) {
       if (info.quantization.scales.size() != 1) {
-        throw Error(Reason::unsupported_op, text("several scales of \"", port.name, "\""));
+        throw Error(Reason::unsupported_op,
+                    text("per-axis quantization of \"", port.name, "\" is not supported"));
       }
       port.quantization = {info.quantization.scale(0), info.quantization.zero_point(0)};
     }
     return port;
   }
 
-  // The scale and the zero point, as nodes take them.
+  // The inputs of QuantizeLinear and DequantizeLinear: x, the scale and the zero point.
   std::vector<TensorId> with_scale(TensorId x, const Port& port) {
     return {x, builder_.scalar(port.quantization->scale),
             builder_.scalar(static_cast<double>(port.quantization->zero_point), port.type)};
@@ -87,13 +88,13 @@ class Importer {
     if (port.quantization) y = builder_.add("QuantizeLinear", with_scale(y, port));
     const ElementType type = graph_type(file_.tensors[index]);
     if (!port.quantization && type != port.type) y = builder_.cast(y, port.type);
-    // Files that leave it to the operator say nothing.
+    // An empty shape may mean that the file leaves the shape to the operator.
     if (port.shape->empty()) port.shape.reset();
     port.tensor = y;
     builder_.output(std::move(port));
   }
 
-  // What was computed, or the constant that the file has.
+  // The tensor that was computed before, or a constant of the file.
   TensorId resolved(int64_t index) {
     if (index < 0) return kNone;
     const auto at = static_cast<size_t>(index);
@@ -105,14 +106,13 @@ class Importer {
       throw Error(Reason::unsupported_op, text("the variable \"", info.name, "\""));
     }
     if (info.data.empty() && !empty) {
-      reject(
-          text(builder_.layer(), " needs \"", info.name, "\", which nothing before it computes"));
+      reject(text(builder_.layer(), " needs \"", info.name, "\", which no earlier node computes"));
     }
     made_[at] = builder_.constant(weights_.read(info));
     return made_[at];
   }
 
-  // A convolution between blocks takes what was cut into them.
+  // The inputs of an operator. A merged convolution gets the input of its SPACE_TO_BATCH_ND.
   std::vector<int64_t> inputs_of(size_t index) const {
     std::vector<int64_t> inputs = file_.operators[index].inputs;
     const auto blocks = blocks_.find(index);
@@ -164,7 +164,8 @@ class Importer {
     }
   }
 
-  // Keeps a result within what its type can express, unless all inputs are within it, too.
+  // Clamps a result to the range of its quantized type, unless the ranges of all inputs are within
+  // that range.
   void clamp(Call& call, size_t output, bool of_inputs) {
     const auto range = range_of(call.out_info(output));
     if (!range) return;
@@ -178,13 +179,13 @@ class Importer {
                other->high <= range->high + range->slack;
     }
     if (within) return;
-    call.outputs[output] = channels_last::finished(
+    call.outputs[output] = channels_last::with_epilogue(
         builder_, call.outputs[output], {channels_last::Activation::none, range->low, range->high});
   }
 
-  // Operators go by the names of their results. Some exporters string dozens of names together.
+  // An operator is named after its first result. Some exporters concatenate dozens of names.
   std::string layer_of(const OperatorInfo& op) const {
-    return std::string(name_of(op.outputs[0]).substr(0, kLongestLayer));
+    return std::string(name_of(op.outputs[0]).substr(0, kMaxLayerName));
   }
 
   std::string_view name_of(int64_t index) const {
@@ -194,7 +195,7 @@ class Importer {
   File file_;
   Weights weights_;
   GraphBuilder builder_;
-  std::vector<TensorId> made_;  // by the numbers of the file
+  std::vector<TensorId> made_;  // by tensor index in the file
   std::map<size_t, Blocks> blocks_;
   std::set<size_t> part_of_another_;
   std::set<std::string> input_names_;

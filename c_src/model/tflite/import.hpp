@@ -1,6 +1,6 @@
-// Reads TFLite files into graphs. Quantized models become models of floats: weights when they are
-// read, tensors by what they can express; inputs and outputs keep the type of the file. Trusts
-// nothing in them: a file that is wrong is `invalid_model` with what is wrong about it.
+// The TFLite importer. Quantized models become float models: weights are dequantized when they are
+// read, and results are clamped to the range of their quantized type; inputs and outputs keep the
+// type of the file. Files are untrusted: an invalid file is reported as `invalid_model`.
 #pragma once
 
 #include "model/graph.hpp"
@@ -8,10 +8,10 @@
 
 namespace dala::model::tflite {
 
-// Whether the bytes say that they are such a file.
+// Whether the bytes have the file identifier of TFLite.
 bool is_tflite(Bytes file);
 
-// Operators that there is nothing for become nodes that loading refuses, all at once.
+// Unsupported operators become nodes with which loading fails, listing all of them.
 Graph import(Bytes file);
 
 }  // namespace dala::model::tflite

@@ -7,7 +7,7 @@
 namespace dala::model::tflite {
 namespace {
 
-// In the order of their numbers.
+// Indexed by BuiltinOperator of the schema.
 constexpr std::array kNames{"ADD",
                             "AVERAGE_POOL_2D",
                             "CONCATENATION",

@@ -1,4 +1,4 @@
-// What the operators of TFLite are called, by the numbers that files have for them.
+// The names of the builtin TFLite operators, by their code in the schema.
 #pragma once
 
 #include <cstdint>
@@ -6,8 +6,8 @@
 
 namespace dala::model::tflite {
 
-inline constexpr int64_t kCustom = 32;  // its name is in the file
+inline constexpr int64_t kCustom = 32;  // CUSTOM: the file has the operator's name
 
-std::string builtin_name(int64_t code);  // "BUILTIN_900" for those that came later
+std::string builtin_name(int64_t code);  // "BUILTIN_900" for an unknown code
 
 }  // namespace dala::model::tflite

@@ -8,15 +8,15 @@
 namespace dala::model::tflite {
 namespace {
 
-constexpr size_t kMostLevels = 64;
+constexpr size_t kMaxLevels = 64;
 
-// What there is along one axis, or along the inside of its blocks.
+// One level of the tree: an axis in units of blocks, or an axis within a block.
 struct Level {
-  size_t size = 0;    // places
-  size_t stride = 0;  // elements from one place to the next
-  bool listed = false;
-  std::vector<int64_t> segments;  // of those listed: where each parent's places begin
-  std::vector<int64_t> indices;
+  size_t size = 0;    // indices along the axis
+  size_t stride = 0;  // elements between two indices
+  bool sparse = false;
+  std::vector<int64_t> segments;  // if sparse: where the children of each parent begin
+  std::vector<int64_t> indices;   // if sparse: the index of each child
 };
 
 class Walk {
@@ -27,30 +27,34 @@ class Walk {
     read_levels(tensor);
   }
 
-  // `node` counts the nodes of a level; those of the last are the values.
+  // `node` is the number of a node within its level; nodes below the last level are values.
   void run(size_t level, size_t node, size_t element) const {
     if (level == levels_.size()) {
-      if (node >= values_) reject(text("value ", node, " of ", values_));
+      if (node >= values_) {
+        reject(text("value ", node, " does not exist, there are ", values_, " values"));
+      }
       place_(element, node);
       return;
     }
     const Level& here = levels_[level];
-    if (!here.listed) {
+    if (!here.sparse) {
       for (size_t i = 0; i < here.size; ++i) {
         run(level + 1, node * here.size + i, element + i * here.stride);
       }
       return;
     }
-    if (node + 1 >= here.segments.size()) reject(text("no segment ", node));
+    if (node + 1 >= here.segments.size()) reject(text("segment ", node, " does not exist"));
     const int64_t from = here.segments[node];
     const int64_t to = here.segments[node + 1];
     if (from < 0 || to < from || static_cast<size_t>(to) > here.indices.size() ||
         static_cast<size_t>(to - from) > here.size) {
-      reject(text("a segment from ", from, " to ", to));
+      reject(text("invalid segment from ", from, " to ", to));
     }
     for (auto i = static_cast<size_t>(from); i < static_cast<size_t>(to); ++i) {
       const int64_t index = here.indices[i];
-      if (index < 0 || static_cast<size_t>(index) >= here.size) reject(text("a place ", index));
+      if (index < 0 || static_cast<size_t>(index) >= here.size) {
+        reject(text("index ", index, " is out of range for size ", here.size));
+      }
       run(level + 1, i, element + static_cast<size_t>(index) * here.stride);
     }
   }
@@ -60,26 +64,29 @@ class Walk {
     throw Error(Reason::invalid_model, text("sparse tensor \"", name_, "\": ", problem));
   }
 
-  // Lists come in three widths, by number. There are no more places than elements.
+  // A list cannot be longer than the number of elements plus one.
   template <typename T>
   std::vector<int64_t> read_list(const Table& table) const {
-    const Numbers<T> numbers = table.numbers<T>(0);
-    if (numbers.size() > elements_ + 1) reject(text("a list of ", numbers.size()));
+    const Numbers<T> numbers = table.numbers<T>(field::kIndexVectorValues);
+    if (numbers.size() > elements_ + 1) {
+      reject(text("a list of ", numbers.size(), " indices for ", elements_, " elements"));
+    }
     return numbers.integers();
   }
 
-  std::vector<int64_t> read_list(const Table& dimension, int kind, int list) const {
+  std::vector<int64_t> read_list(const Table& dimension, int type, int list) const {
     const auto table = dimension.table(list);
     if (!table) return {};
-    switch (dimension.number<uint8_t>(kind)) {
-      case 1:
+    const auto number = dimension.number<uint8_t>(type);
+    switch (static_cast<IndexVectorType>(number)) {
+      case IndexVectorType::int32:
         return read_list<int32_t>(*table);
-      case 2:
+      case IndexVectorType::uint16:
         return read_list<uint16_t>(*table);
-      case 3:
+      case IndexVectorType::uint8:
         return read_list<uint8_t>(*table);
       default:
-        reject("a list of no known kind");
+        reject(text("unknown index vector type ", static_cast<int>(number)));
     }
   }
 
@@ -91,10 +98,10 @@ class Walk {
     const Tables dimensions = tensor.sparsity->tables(field::kSparsityDimensions);
     const size_t rank = tensor.shape.size();
     if (order.size() != rank + block_map.size() || order.size() != dimensions.size() ||
-        order.size() > kMostLevels) {
-      reject(text(order.size(), " levels for shape ", to_string(tensor.shape)));
+        order.size() > kMaxLevels) {
+      reject(text(order.size(), " levels do not fit shape ", to_string(tensor.shape)));
     }
-    // Sizes of blocks stand with their own levels.
+    // The size of a block is that of the level within the block.
     std::vector<size_t> inner(rank, 1);
     std::vector<size_t> strides(rank, 1);
     for (size_t d = rank; d-- > 1;) {
@@ -102,26 +109,30 @@ class Walk {
     }
     for (size_t level = 0; level < order.size(); ++level) {
       const auto axis = static_cast<size_t>(order[level]);
-      if (order[level] < 0 || axis >= order.size()) reject(text("a level of axis ", order[level]));
+      if (order[level] < 0 || axis >= order.size()) {
+        reject(text("a level refers to the invalid axis ", order[level]));
+      }
       if (axis < rank) continue;
       const int64_t of = block_map[axis - rank];
       const int64_t size = dimensions[level].number<int32_t>(field::kDimensionDenseSize);
       if (of < 0 || static_cast<size_t>(of) >= rank || size < 1 ||
           inner[static_cast<size_t>(of)] != 1) {
-        reject(text("a block of ", size, " along axis ", of));
+        reject(text("invalid block of ", size, " along axis ", of));
       }
       inner[static_cast<size_t>(of)] = static_cast<size_t>(size);
     }
     std::vector<bool> seen(order.size(), false);
     for (size_t i = 0; i < order.size(); ++i) {
       const auto axis = static_cast<size_t>(order[i]);
-      if (seen[axis]) reject(text("two levels of axis ", axis));
+      if (seen[axis]) reject(text("two levels refer to axis ", axis));
       seen[axis] = true;
       const Table dimension = dimensions[i];
       Level level;
       if (axis < rank) {
         const auto size = static_cast<size_t>(tensor.shape[axis]);
-        if (size % inner[axis] != 0) reject(text("blocks of ", inner[axis], " in ", size));
+        if (size % inner[axis] != 0) {
+          reject(text("a dimension of ", size, " is not a multiple of its block of ", inner[axis]));
+        }
         level.size = size / inner[axis];
         level.stride = strides[axis] * inner[axis];
       } else {
@@ -129,16 +140,18 @@ class Walk {
         level.size = inner[of];
         level.stride = strides[of];
       }
-      level.listed = dimension.number<int8_t>(field::kDimensionFormat) == 1;
-      if (level.listed) {
+      const auto format = dimension.number<int8_t>(field::kDimensionFormat);
+      level.sparse = static_cast<DimensionFormat>(format) == DimensionFormat::sparse_csr;
+      if (level.sparse) {
         level.segments =
-            read_list(dimension, field::kDimensionSegmentsKind, field::kDimensionSegments);
+            read_list(dimension, field::kDimensionSegmentsType, field::kDimensionSegments);
         level.indices =
-            read_list(dimension, field::kDimensionIndicesKind, field::kDimensionIndices);
+            read_list(dimension, field::kDimensionIndicesType, field::kDimensionIndices);
       } else if (dimension.number<int32_t>(field::kDimensionDenseSize) !=
                  static_cast<int64_t>(level.size)) {
-        reject(text("a level of ", dimension.number<int32_t>(field::kDimensionDenseSize),
-                    " places instead of ", level.size));
+        reject(text("a dense level has size ",
+                    dimension.number<int32_t>(field::kDimensionDenseSize), ", expected ",
+                    level.size));
       }
       levels_.push_back(std::move(level));
     }

@@ -1,6 +1,6 @@
-// Sparse tensors: a tree with a level for each axis, in an order of its own, where a level has
-// either all places or lists those that there are. Axes may be split into blocks, whose insides
-// are levels of their own.
+// Sparse tensors of TFLite: a tree with one level per axis, in a traversal order that the file
+// chooses. A level is dense, or sparse with the list of its indices. Axes may be split into blocks;
+// the axes within a block are additional levels.
 #pragma once
 
 #include <functional>
@@ -9,8 +9,8 @@
 
 namespace dala::model::tflite {
 
-// Calls `place` with the number of each element that is there and the number of its value, of which
-// there are `values`. Throws `invalid_model`.
+// Calls `place` with the index of each stored element and the index of its value, which is below
+// `values`. Throws `invalid_model`.
 void walk_sparse(const TensorInfo& tensor, size_t values,
                  const std::function<void(size_t element, size_t value)>& place);
 

@@ -6,14 +6,16 @@
 namespace dala::model::tflite {
 namespace {
 
+// The bound of all weights: a fixed allowance plus a multiple of the file size, since 4-bit numbers
+// become floats and sparse tensors dense.
 constexpr size_t kAlwaysAllowed = size_t{1} << 26;
-constexpr size_t kMostGrowth = 64;  // floats from bits, and what sparse ones leave out
+constexpr size_t kMaxGrowth = 64;
 
 [[noreturn]] void reject(const TensorInfo& tensor, const std::string& problem) {
   throw Error(Reason::invalid_model, text("tensor \"", tensor.name, "\": ", problem));
 }
 
-// One element as the file has it; exact for all but integers of 64 bits beyond 2^53.
+// One element as stored in the file; exact except for 64-bit integers beyond 2^53.
 double element(const TensorInfo& tensor, size_t index) {
   const Bytes data = tensor.data;
   if (tensor.nibbles) {
@@ -50,13 +52,13 @@ double element(const TensorInfo& tensor, size_t index) {
   }
 }
 
-// How many elements the data has.
+// The number of elements in the data.
 size_t stored(const TensorInfo& tensor) {
   if (tensor.nibbles) return 2 * tensor.data.size();
   return tensor.data.size() / file_bytes(tensor.type);
 }
 
-// Which of the scales belongs to an element: they lie along one axis.
+// The index of the scale of an element. Several scales apply along one axis.
 struct ScaleOf {
   explicit ScaleOf(const TensorInfo& tensor) : count(tensor.quantization.scales.size()) {
     if (count <= 1) return;
@@ -98,7 +100,7 @@ void need_readable(const TensorInfo& tensor) {
   throw Error(Reason::unsupported_op, text(tensor.unreadable, " in \"", tensor.name, "\""));
 }
 
-Weights::Weights(size_t file_bytes) : left_(kAlwaysAllowed + kMostGrowth * file_bytes) {}
+Weights::Weights(size_t file_bytes) : left_(kAlwaysAllowed + kMaxGrowth * file_bytes) {}
 
 HostTensorPtr Weights::read(const TensorInfo& tensor) {
   need_readable(tensor);
@@ -115,13 +117,16 @@ HostTensorPtr Weights::read(const TensorInfo& tensor) {
     reject(tensor, text("its shape ", to_string(tensor.shape), " of ", to_string(tensor.type),
                         " needs ", expected, " bytes, the file has ", tensor.data.size()));
   }
-  if (whole.bytes() > left_) reject(tensor, "the weights are out of all proportion to the file");
+  if (whole.bytes() > left_) {
+    reject(tensor, text("the weights exceed ", kAlwaysAllowed, " bytes plus ", kMaxGrowth,
+                        " times the size of the file"));
+  }
   left_ -= whole.bytes();
 
   auto result = std::make_shared<HostTensor>(type, tensor.shape);
   const ScaleOf scale_of(tensor);
   if (tensor.sparsity) {
-    // What is not there is 0 as an integer, too: the zero point of sparse weights is 0.
+    // Elements that are not stored are 0; the zero point of sparse weights is 0.
     walk_sparse(tensor, stored(tensor), [&](size_t element, size_t value) {
       put(tensor, value, *result, element, scale_of);
     });

@@ -1,5 +1,5 @@
-// Constants of TFLite files as tensors: halves and quantized integers become floats, sparse ones
-// are written out.
+// Reads the constants of TFLite files: halves and quantized integers become floats, sparse tensors
+// become dense.
 #pragma once
 
 #include "model/host_tensor.hpp"
@@ -7,23 +7,23 @@
 
 namespace dala::model::tflite {
 
-// Reads constants until they are out of proportion to the file: tensors can share a buffer, and
-// sparse ones can be of any size.
+// Bounds the total size of the constants in proportion to the file: tensors can share a buffer, and
+// sparse tensors can have any shape.
 class Weights {
  public:
   explicit Weights(size_t file_bytes);
 
-  // Throws `invalid_model` where data and shape do not fit.
+  // Throws `invalid_model` if the data does not fit the shape, or the bound is exceeded.
   HostTensorPtr read(const TensorInfo& tensor);
 
  private:
   size_t left_;
 };
 
-// Throws `unsupported_op` for tensors of a type that there is none of here.
+// Throws `unsupported_op` for a tensor of an unsupported element type.
 void need_readable(const TensorInfo& tensor);
 
-// The type that a tensor has in the graph.
+// The element type of the tensor in the graph.
 ElementType graph_type(const TensorInfo& tensor);
 
 }  // namespace dala::model::tflite

@@ -1,11 +1,11 @@
 defmodule Dala.Gpu.Compute do
   @moduledoc """
-  GPU compute: buffers in device memory, kernels that work on them, and pipelines of kernels.
+  GPU compute: buffers in device memory, kernels that operate on them, and pipelines of kernels.
 
-  Everything runs on one OpenCL device, a GPU where there is one and the CPU otherwise; it is chosen
-  at first use (see `Dala.Gpu.Compute.Device`).
+  Everything runs on one OpenCL device: a GPU if there is one, otherwise the CPU. It is chosen at
+  first use (see `Dala.Gpu.Compute.Device`).
 
-  ## A first look
+  ## Example
 
       iex> alias Dala.Gpu.Compute
       iex> a = Compute.buffer([1.0, 2.0, 3.0], {3}, :f32)
@@ -18,22 +18,23 @@ defmodule Dala.Gpu.Compute do
       iex> Compute.free_many([a, b, c])
       :ok
 
-  ## How it behaves
+  ## Guarantees
 
-    * No function blocks a scheduler. `run_kernel/4`, `wait/1`, `read/1` and the like wait for a
-      message, so thousands of processes may do so at once.
+    * No function blocks a scheduler. `run_kernel/4`, `wait/1`, `read/1` and similar functions wait
+      for a message, so thousands of processes can wait at the same time.
     * Commands on the same buffers take effect in the order of submission; others may overlap.
-    * A call that is wrong writes to no buffer. It returns `{:error, error}`, or raises where the
-      result is a bare value; `error` is a `Dala.Gpu.Compute.Error` with a `reason` to match on.
-    * Buffers live until `free/1`, or until nobody refers to them.
-    * A binary that was read never changes, also where it shares memory with the buffer.
+    * A call that fails validation writes to no buffer. It returns `{:error, error}`, or raises if
+      the function returns a bare value; `error` is a `Dala.Gpu.Compute.Error` with a `reason` to
+      match on.
+    * A buffer lives until `free/1`, or until no process references it.
+    * A binary that was read never changes, even if it shares memory with the buffer.
 
   ## Element types
 
-  `:f32`, `:f64`, `:s32`, `:s64`, `:u32` and `:u8`, in the byte order of the machine, row by row.
-  Integer arithmetic wraps around, integer division by zero gives 0, floats follow IEEE 754.
+  `:f32`, `:f64`, `:s32`, `:s64`, `:u32` and `:u8`, in native byte order, row-major. Integer
+  arithmetic wraps around, integer division by zero returns 0, and floats follow IEEE 754.
 
-  From Erlang, the module is `'Elixir.Dala.Gpu.Compute'`.
+  From Erlang, the module is `dala_gpu`.
   """
 
   alias Dala.Gpu.Compute.{
@@ -49,14 +50,14 @@ defmodule Dala.Gpu.Compute do
     Warmup
   }
 
-  alias Dala.Gpu.Compute.Runtime
-  alias Dala.Gpu.Surface
+  alias Dala.Gpu.Compute.{Runtime, Sink}
+  alias Dala.Gpu.Compute.Kernel.Provider
 
   # The device
 
   @doc """
-  Describes the device that is used: its `:name`, whether it is a `:gpu`, the `:version` of this
-  library, and more.
+  Describes the device in use: its `:name`, whether it is a `:gpu`, the `:version` of this library,
+  and more.
 
   ## Example
 
@@ -79,7 +80,7 @@ defmodule Dala.Gpu.Compute do
   defdelegate devices, to: Device, as: :list
 
   @doc """
-  Tells whether there is a usable device; never raises.
+  Returns whether there is a usable device; never raises.
 
   ## Example
 
@@ -90,7 +91,7 @@ defmodule Dala.Gpu.Compute do
   defdelegate available?, to: Device
 
   @doc """
-  Tells whether the device that is used is a GPU.
+  Returns whether the device in use is a GPU.
 
   ## Example
 
@@ -101,7 +102,7 @@ defmodule Dala.Gpu.Compute do
   defdelegate gpu?, to: Device
 
   @doc """
-  Gives the version of this library.
+  Returns the version of this library.
 
   ## Example
 
@@ -111,8 +112,8 @@ defmodule Dala.Gpu.Compute do
   defdelegate version, to: Device
 
   @doc """
-  Gives a report for people: drivers, devices, which one is used and why, and what to install when
-  there is none. `mix dala.doctor` prints it.
+  Returns a human-readable report: drivers, devices, which device is used and why, and what to
+  install if there is none. `mix dala.doctor` prints it.
 
   ## Example
 
@@ -123,19 +124,19 @@ defmodule Dala.Gpu.Compute do
   defdelegate doctor, to: Doctor, as: :report
 
   @doc """
-  Gives the device memory in bytes: `:in_use` by buffers, the `:peak` of that, `:pooled` for reuse,
-  and the `:limit`.
+  Returns the memory use in bytes: `:in_use` by buffers, its `:peak`, `:pooled` for reuse, `:shared`
+  with binaries, and the `:limit`; see `Dala.Gpu.Compute.Device.memory/0`.
 
   ## Example
 
       iex> Dala.Gpu.Compute.memory_info() |> Map.keys() |> Enum.sort()
-      [:in_use, :limit, :peak, :pooled]
+      [:in_use, :limit, :peak, :pooled, :shared]
   """
   @spec memory_info() :: Device.memory()
   defdelegate memory_info, to: Device, as: :memory
 
   @doc """
-  Counts what the library has done so far, such as allocations and copies; see
+  Returns counters of the library's activity, such as allocations and copies; see
   `Dala.Gpu.Compute.Device.counters/0`.
 
   ## Example
@@ -150,7 +151,7 @@ defmodule Dala.Gpu.Compute do
   defdelegate counters, to: Device
 
   @doc """
-  Describes every kernel: its inputs, element types and parameters, and the output it needs.
+  Describes every kernel: its inputs, element types and parameters, and the output it requires.
 
   ## Example
 
@@ -173,7 +174,7 @@ defmodule Dala.Gpu.Compute do
   defdelegate warmup(opts \\ []), to: Warmup, as: :run
 
   @doc """
-  Runs a function and tells what the device did meanwhile; see `Dala.Gpu.Compute.Profile.run/1`.
+  Runs a function and profiles the device meanwhile; see `Dala.Gpu.Compute.Profile.run/1`.
 
   ## Example
 
@@ -205,7 +206,7 @@ defmodule Dala.Gpu.Compute do
   defdelegate buffer(list, shape, dtype \\ :f32), to: Buffer, as: :new
 
   @doc """
-  Creates a buffer from the bytes of its elements, without a copy where the device allows that.
+  Creates a buffer from the bytes of its elements, without a copy if the device allows it.
 
   ## Example
 
@@ -216,18 +217,20 @@ defmodule Dala.Gpu.Compute do
   defdelegate buffer_from_binary(binary, shape, dtype), to: Buffer, as: :from_binary
 
   @doc """
-  Creates a buffer full of zeros.
+  Creates a buffer filled with zeros; `dtype` is `:f32` by default.
 
   ## Example
 
       iex> Dala.Gpu.Compute.buffer_zeros({256, 256}, :f32)
       #Dala.Gpu.Compute.Buffer<f32[256][256] 256 KiB>
+      iex> Dala.Gpu.Compute.buffer_zeros({3})
+      #Dala.Gpu.Compute.Buffer<f32[3] 12 B>
   """
   @spec buffer_zeros(tuple() | [non_neg_integer()], Buffer.dtype()) :: Buffer.t()
-  defdelegate buffer_zeros(shape, dtype), to: Buffer, as: :zeros
+  defdelegate buffer_zeros(shape, dtype \\ :f32), to: Buffer, as: :zeros
 
   @doc """
-  Gives a buffer new content; see `Dala.Gpu.Compute.Buffer.write/2`.
+  Replaces the content of a buffer; see `Dala.Gpu.Compute.Buffer.write/2`.
 
   ## Example
 
@@ -241,7 +244,7 @@ defmodule Dala.Gpu.Compute do
   defdelegate write(buffer, binary), to: Buffer
 
   @doc """
-  Gives the shape of a buffer as a tuple.
+  Returns the shape of a buffer as a tuple.
 
   ## Example
 
@@ -252,7 +255,7 @@ defmodule Dala.Gpu.Compute do
   defdelegate shape(buffer), to: Buffer
 
   @doc """
-  Gives the element type of a buffer.
+  Returns the element type of a buffer.
 
   ## Example
 
@@ -263,7 +266,7 @@ defmodule Dala.Gpu.Compute do
   defdelegate dtype(buffer), to: Buffer
 
   @doc """
-  Gives the size of a buffer in bytes.
+  Returns the size of a buffer in bytes.
 
   ## Example
 
@@ -274,7 +277,7 @@ defmodule Dala.Gpu.Compute do
   defdelegate size(buffer), to: Buffer
 
   @doc """
-  Reads the bytes of a buffer, after everything that was submitted on it.
+  Reads the bytes of a buffer, after all commands submitted on it.
 
   ## Example
 
@@ -286,9 +289,22 @@ defmodule Dala.Gpu.Compute do
   defdelegate read(buffer), to: Buffer
 
   @doc """
+  Reads the bytes of `count` elements of a buffer from `offset` on; see
+  `Dala.Gpu.Compute.Buffer.read/3`.
+
+  ## Example
+
+      iex> buffer = Dala.Gpu.Compute.buffer([1, 2, 3, 4], {2, 2}, :u8)
+      iex> Dala.Gpu.Compute.read(buffer, 2, 1)
+      <<3>>
+  """
+  @spec read(Buffer.t(), non_neg_integer(), non_neg_integer()) :: binary()
+  defdelegate read(buffer, offset, count), to: Buffer
+
+  @doc """
   Reads the bytes of a buffer; the same as `read/1`.
 
-  Where the device works in the host's memory nothing is copied, however large the buffer.
+  If the device shares memory with the host, nothing is copied, however large the buffer.
 
   ## Example
 
@@ -310,6 +326,18 @@ defmodule Dala.Gpu.Compute do
   """
   @spec read_list(Buffer.t()) :: [Buffer.element()]
   defdelegate read_list(buffer), to: Buffer
+
+  @doc """
+  Reads `count` elements of a buffer from `offset` on as a flat list.
+
+  ## Example
+
+      iex> buffer = Dala.Gpu.Compute.buffer([1, 2, 3, 4], {2, 2})
+      iex> Dala.Gpu.Compute.read_list(buffer, 1, 2)
+      [2.0, 3.0]
+  """
+  @spec read_list(Buffer.t(), non_neg_integer(), non_neg_integer()) :: [Buffer.element()]
+  defdelegate read_list(buffer, offset, count), to: Buffer
 
   @doc """
   Gives the memory of a buffer back at once; a second time is fine.
@@ -339,7 +367,7 @@ defmodule Dala.Gpu.Compute do
   # Kernels
 
   @doc """
-  Runs a kernel and returns when the result is there.
+  Runs a kernel and returns when it has finished.
 
   ## Parameters
 
@@ -364,7 +392,7 @@ defmodule Dala.Gpu.Compute do
   @doc """
   Submits a kernel as an asynchronous command, then waits for it.
 
-  The result is that of `run_kernel/4`; to do something else meanwhile, use `submit/2`.
+  The result is the same as that of `run_kernel/4`. To do other work meanwhile, use `submit/2`.
 
   ## Example
 
@@ -383,16 +411,16 @@ defmodule Dala.Gpu.Compute do
   end
 
   @doc """
-  Runs a kernel and hands the result to a surface, without a read-back.
+  Runs a kernel and copies the result to a surface, without reading it back to the host.
 
-  The kernel writes to `output`, a `:u8` buffer with as many bytes as the surface has, and from
-  there the pixels are copied on the device. Returns when they are there; `Dala.Gpu.present/1` then
-  shows them.
+  The kernel writes to `output`, a `:u8` buffer with the same number of bytes as the surface; the
+  pixels are then copied on the device. Returns when the copy has finished; `Dala.Gpu.present/1`
+  shows the result.
 
   ## Parameters
 
     * `kernel`, `inputs`, `output`, `params` - as for `run_kernel/4`
-    * `surface` - as created by `Dala.Gpu.create_surface/3`
+    * `surface` - created by `Dala.Gpu.create_surface/3`, or the name of a supervised surface
 
   ## Example
 
@@ -407,7 +435,7 @@ defmodule Dala.Gpu.Compute do
           Kernel.name(),
           [Command.buffer()],
           Command.buffer(),
-          pid(),
+          GenServer.server(),
           Command.params()
         ) :: :ok | {:error, Error.t()}
   def run_to_surface(kernel, inputs, output, surface, params \\ %{}) do
@@ -415,11 +443,14 @@ defmodule Dala.Gpu.Compute do
     inputs = Command.inputs!(inputs)
     output = Buffer.ref!(output)
     params = Command.params!(params)
-    Surface.call(surface, {:run, kernel, inputs, output, params})
+
+    with :ok <- Runtime.ensure(), :ok <- Provider.ensure(kernel) do
+      Sink.run_kernel(surface, kernel, inputs, output, params)
+    end
   end
 
   @doc """
-  Adds two buffers, element by element: output = a + b.
+  Adds two buffers elementwise: output = a + b.
 
   ## Example
 
@@ -433,7 +464,7 @@ defmodule Dala.Gpu.Compute do
   def add(a, b, output), do: run_kernel(:elementwise_add, [a, b], output)
 
   @doc """
-  Multiplies two buffers, element by element: output = a * b.
+  Multiplies two buffers elementwise: output = a * b.
 
   ## Example
 
@@ -448,7 +479,7 @@ defmodule Dala.Gpu.Compute do
   def multiply(a, b, output), do: run_kernel(:elementwise_mul, [a, b], output)
 
   @doc """
-  Replaces what is negative by zero: output = max(0, input).
+  Replaces negative elements by zero: output = max(0, input).
 
   ## Example
 
@@ -479,15 +510,17 @@ defmodule Dala.Gpu.Compute do
   @doc """
   Multiplies two matrices, or two batches of them: output = a · b.
 
-  Leading dimensions are batches; as in Nx and NumPy, one that is 1 or missing is repeated.
+  Leading dimensions are batch dimensions; they broadcast as in Nx and NumPy.
 
   ## Parameters
 
     * `params` - a map or keyword list, `%{}` by default:
-      * `:transpose_a`, `:transpose_b` - whether the operand is stored transposed, `false` by default
-      * `:activation` - what is done to each result: `:none` (the default), `:relu` or `:relu6`
+      * `:transpose_a`, `:transpose_b` - whether the operand is stored transposed, `false` by
+        default
+      * `:activation` - applied to each result: `:none` (the default), `:relu` or `:relu6`
 
-  A bias that is added to every row is a third input: `run_kernel(:matmul, [a, b, bias], output)`.
+  A bias to add to every row is passed as a third input:
+  `run_kernel(:matmul, [a, b, bias], output)`.
 
   ## Example
 
@@ -510,15 +543,15 @@ defmodule Dala.Gpu.Compute do
   # Commands
 
   @doc """
-  Hands a command to the device and returns its id at once; see `Dala.Gpu.Compute.Command`.
+  Submits a command and returns its id immediately; see `Dala.Gpu.Compute.Command`.
 
-  A malformed map raises `ArgumentError`; a command that cannot run gets an id whose `poll/1` and
-  `wait/1` are the error.
+  A malformed map raises `ArgumentError`; a command that cannot run gets an id for which `poll/1`
+  and `wait/1` return the error.
 
   ## Options
 
     * `:notify` - a local process that is sent `{:dala_gpu, id, :ok | {:error, error}}` when the
-      command is done; nobody by default
+      command has finished; by default no process is notified
 
   ## Example
 
@@ -538,7 +571,7 @@ defmodule Dala.Gpu.Compute do
   defdelegate submit(spec, opts \\ []), to: Command
 
   @doc """
-  Tells how a command is doing: `:pending`, `:completed` or `{:error, error}`.
+  Returns the state of a command: `:pending`, `:completed` or `{:error, error}`.
 
   ## Example
 
@@ -553,10 +586,10 @@ defmodule Dala.Gpu.Compute do
   defdelegate poll(id), to: Command
 
   @doc """
-  Waits until a command is done; only the calling process waits.
+  Waits until a command has finished; only the calling process waits.
 
-  `timeout` is in milliseconds or `:infinity`, the default; when it runs out, the result is an
-  error with the reason `:timeout`, and the command goes on.
+  `timeout` is in milliseconds or `:infinity`, the default. When it expires, the result is an error
+  with the reason `:timeout`, and the command keeps running.
 
   ## Example
 
@@ -566,6 +599,18 @@ defmodule Dala.Gpu.Compute do
   """
   @spec wait(Command.id(), timeout()) :: :ok | {:error, Error.t()}
   defdelegate wait(id, timeout \\ :infinity), to: Command
+
+  @doc """
+  Cancels a command that has not started; see `Dala.Gpu.Compute.Command.cancel/1`.
+
+  ## Example
+
+      iex> {:error, error} = Dala.Gpu.Compute.cancel(987_654_321_000)
+      iex> error.reason
+      :unknown_command
+  """
+  @spec cancel(Command.id()) :: :ok | {:error, Error.t()}
+  defdelegate cancel(id), to: Command
 
   # Pipelines
 
@@ -597,7 +642,7 @@ defmodule Dala.Gpu.Compute do
   @doc """
   Runs all stages of a pipeline in order and waits for the last one.
 
-  A stage that cannot run is reported with its index in `details.stage`, before any has run.
+  A stage that cannot run is an error, with its index in `details.stage`, before any stage has run.
 
   ## Example
 
@@ -614,7 +659,7 @@ defmodule Dala.Gpu.Compute do
   defdelegate pipeline_run(pipeline), to: Pipeline, as: :run
 
   @doc """
-  Tells what a run of a pipeline does: which stages are fused, and how many bytes they move.
+  Returns the plan of a pipeline: which stages are fused, and how many bytes they move.
 
   ## Example
 
@@ -634,7 +679,7 @@ defmodule Dala.Gpu.Compute do
   defdelegate pipeline_explain(pipeline), to: Pipeline, as: :explain
 
   @doc """
-  Releases a pipeline and its hold on the buffers.
+  Releases a pipeline and its references to buffers.
 
   ## Example
 

@@ -1,82 +1,150 @@
 defmodule Dala.Gpu.Surface do
-  @moduledoc false
-  # The process behind a surface; `Dala.Gpu` is its public face.
-  #
-  # It owns the buffer with the pixels and submits all drawing, so that commands are queued in the
-  # order in which they arrive. It never waits for the device: a command's end comes as a message,
-  # and whoever asked for a finished frame gets the reply then. Callers that want the pixels wait
-  # for them themselves.
-  #
-  # It is linked to its creator and traps exits, so that it ends with the creator, however that
-  # ends, and frees the buffer on the way. The link is made here, not by `start_link`, for which
-  # the end of the creator would be an error to log.
+  @moduledoc """
+  A surface as a child of a supervisor.
 
-  use GenServer, restart: :temporary
+      children = [
+        {Dala.Gpu.Surface, name: MyApp.Screen, size: {640, 480}}
+      ]
 
-  alias Dala.Gpu.Compute.{Argument, Buffer, Command, Error, Native}
+      Supervisor.start_link(children, strategy: :one_for_one)
+      Dala.Gpu.clear(MyApp.Screen, :black)
+
+  All functions of `Dala.Gpu` accept the name. After a restart, a surface is transparent black and
+  has no subscribers; while it is not running, calls fail with the error `:freed`.
+
+  `Dala.Gpu.create_surface/3` creates a surface that belongs to the calling process instead.
+
+  ## Options
+
+    * `:size` - `{width, height}` in pixels, required
+    * `:name` - a name for the process: an atom, `{:global, term}` or `{:via, module, term}`; none
+      by default
+    * `:id` - the id of the child specification, by default the name, or this module
+    * `:display` and `:title` - as for `Dala.Gpu.create_surface/3`. Window events are sent to
+      subscribers
+  """
+
+  # The process owns the buffer with the pixels and submits all drawing, so that commands are queued
+  # in the order in which they arrive. It never waits for the device: completion arrives as a
+  # message, upon which the caller of present/1 gets its reply. Callers that read the pixels wait
+  # for them in their own process.
+  #
+  # A surface started by create_surface/3 is linked to its creator and traps exits, so that it stops
+  # when the creator exits, for whatever reason, and frees the buffer. Its supervisor does not
+  # restart it.
+
+  use GenServer
+
+  @behaviour Dala.Gpu.Compute.Sink
+
+  alias Dala.Gpu.Compute.{Argument, Buffer, Command, Error, Native, Runtime, Server}
   alias Dala.Gpu.Window
-  alias Dala.Media.Image
 
-  @enforce_keys [:creator, :buffer]
+  @enforce_keys [:buffer]
   defstruct [
     :creator,
     :buffer,
-    # The message that the latest command will answer with; nil when it has.
+    # The reference of the latest command's completion message; nil once it has arrived.
     :last,
-    # An error of a queued command that nobody has heard of yet.
+    # The first error of a queued command that has not been reported yet.
     :failure,
     :window,
     frame: 0,
-    # What to do when a command is done: by the reference of its message, latest first.
+    # Functions to call when a command completes, by the reference of its message, latest first.
     waiting: %{},
-    # Processes to tell of frames, with the monitors on them.
+    # The pids of subscribers and their monitors.
     subscribers: %{}
   ]
 
   @max_pixels 134_217_728
 
-  @spec start_link(term(), term(), keyword()) :: {:ok, pid()} | {:error, Error.t()}
-  def start_link(width, height, opts) do
-    with :ok <- check_size(width, height) do
-      case GenServer.start(__MODULE__, {self(), width, height, opts}) do
-        {:ok, surface} -> {:ok, surface}
+  @doc """
+  Returns the child specification of a surface; see the options above.
+
+  ## Example
+
+      iex> Dala.Gpu.Surface.child_spec(name: MyApp.Screen, size: {640, 480}).id
+      MyApp.Screen
+  """
+  @spec child_spec(keyword()) :: Supervisor.child_spec()
+  def child_spec(opts) do
+    {id, opts} = Keyword.pop(opts, :id, opts[:name] || __MODULE__)
+    %{id: id, start: {__MODULE__, :start_link, [opts]}}
+  end
+
+  @doc """
+  Starts a surface linked to the calling process, usually a supervisor; see the options above.
+
+  ## Example
+
+      iex> {:ok, surface} = Dala.Gpu.Surface.start_link(size: {64, 48})
+      iex> Dala.Gpu.width(surface)
+      64
+  """
+  @spec start_link(keyword()) :: {:ok, pid()} | {:error, Error.t() | {:already_started, pid()}}
+  def start_link(opts) do
+    {own, opts} = opts |> Argument.keyword!() |> Keyword.split([:name, :size])
+
+    case own[:size] do
+      {width, height} -> start_named(width, height, options!(opts), Keyword.take(own, [:name]))
+      other -> Argument.refuse!("size: {width, height} of the surface", other)
+    end
+  end
+
+  @doc false
+  # Starts a surface that stops when its creator exits.
+  @spec create(pid(), term(), term(), keyword()) :: {:ok, pid()} | {:error, Error.t()}
+  def create(creator, width, height, opts) do
+    opts = options!(opts)
+
+    with :ok <- check_size(width, height), :ok <- Runtime.ensure() do
+      arguments = [creator, width, height, opts]
+      Dala.Gpu.Supervisor.start_temporary(Dala.Gpu.Surfaces, __MODULE__, arguments)
+    end
+  end
+
+  @doc false
+  @spec start_link(pid(), pos_integer(), pos_integer(), keyword()) :: GenServer.on_start()
+  def start_link(creator, width, height, opts),
+    do: GenServer.start_link(__MODULE__, {creator, width, height, opts})
+
+  defp start_named(width, height, opts, name) do
+    with :ok <- check_size(width, height), :ok <- Runtime.ensure() do
+      case GenServer.start_link(__MODULE__, {nil, width, height, opts}, name) do
         {:error, {:shutdown, %Error{} = error}} -> {:error, error}
+        result -> result
       end
     end
   end
 
-  @doc "Asks a surface; one that is gone is the error `:freed`."
-  @spec call(pid(), term()) :: term()
-  def call(surface, request) do
-    surface |> check!() |> GenServer.call(request, :infinity)
-  catch
-    :exit, _reason ->
-      {:error,
-       %Error{
-         reason: :freed,
-         message: "the surface #{inspect(surface)} has been destroyed",
-         details: %{surface: surface}
-       }}
+  defp options!(opts) do
+    opts = Argument.options!(opts, display: nil, title: "Dala")
+
+    unless opts[:display] in [nil, :window] do
+      raise ArgumentError, "expected display: to be :window, got: #{inspect(opts[:display])}"
+    end
+
+    unless is_binary(opts[:title]) do
+      raise ArgumentError, "expected title: to be a string, got: #{inspect(opts[:title])}"
+    end
+
+    opts
   end
 
-  @spec stop(pid()) :: :ok
-  def stop(surface) do
-    surface |> check!() |> GenServer.stop(:normal)
-  catch
-    :exit, _reason -> :ok
-  end
+  @doc false
+  # Calls a surface; one that is not running is the error `:freed`.
+  @spec call(GenServer.server(), term()) :: term()
+  def call(surface, request), do: Server.call(surface, __MODULE__, "surface", request)
 
-  # Another process would be ended by what it does not understand, or never answer.
-  defp check!(surface) when is_pid(surface) do
-    if :proc_lib.translate_initial_call(surface) == {__MODULE__, :init, 1} or gone?(surface),
-      do: surface,
-      else: Argument.refuse!("a surface", surface)
-  end
+  @doc false
+  @spec stop(GenServer.server()) :: :ok
+  def stop(surface), do: Server.stop(surface, __MODULE__, "surface")
 
-  defp check!(other), do: Argument.refuse!("a surface, which is a process", other)
+  @impl Dala.Gpu.Compute.Sink
+  def run_kernel(surface, kernel, inputs, output, params),
+    do: call(surface, {:run, kernel, inputs, output, params})
 
-  defp gone?(surface), do: node(surface) == node() and not Process.alive?(surface)
-
+  @doc false
   @spec check_size(term(), term()) :: :ok | {:error, Error.t()}
   def check_size(width, height)
       when is_integer(width) and is_integer(height) and width > 0 and height > 0 and
@@ -100,7 +168,7 @@ defmodule Dala.Gpu.Surface do
 
     with {:ok, buffer} <- allocate(fn -> Buffer.zeros({height, width, 4}, :u8) end),
          {:ok, window} <- open(opts[:display], width, height, opts[:title]) do
-      Process.link(creator)
+      if creator, do: Process.link(creator)
       {:ok, %__MODULE__{creator: creator, buffer: buffer, window: window}}
     else
       {:error, error} -> {:stop, {:shutdown, error}}
@@ -116,7 +184,7 @@ defmodule Dala.Gpu.Surface do
     reply(put_pixels(state, pixels), state)
   end
 
-  # The content as of now; the caller waits until it is there.
+  # A snapshot of the current content; the caller waits for it.
   def handle_call(:read, _from, state) do
     {height, width, 4} = state.buffer.shape
     {:reply, {:ok, {width, height, Buffer.start_read(state.buffer)}}, state}
@@ -175,18 +243,18 @@ defmodule Dala.Gpu.Surface do
   end
 
   def handle_info({Window, window, event}, %{window: window} = state) do
-    for pid <- Enum.uniq([state.creator | Map.keys(state.subscribers)]) do
+    for pid <- Enum.uniq(List.wrap(state.creator) ++ Map.keys(state.subscribers)) do
       send(pid, {:dala_gpu_window, self(), event})
     end
 
     {:noreply, if(event == :closed, do: %{state | window: nil}, else: state)}
   end
 
-  def handle_info({:EXIT, creator, reason}, %{creator: creator} = state) do
+  def handle_info({:EXIT, creator, reason}, %{creator: creator} = state) when creator != nil do
     {:stop, {:shutdown, reason}, state}
   end
 
-  # A window that fails takes nothing else with it.
+  # A window that crashes does not affect the surface.
   def handle_info({:EXIT, window, _reason}, %{window: window} = state) do
     handle_info({Window, window, :closed}, state)
   end
@@ -202,7 +270,7 @@ defmodule Dala.Gpu.Surface do
   defp reply({:ok, state}, _old), do: {:reply, :ok, state}
   defp reply({:error, _error} = failed, state), do: {:reply, failed, state}
 
-  # A call that is wrong is refused at once; the rest is told by message.
+  # An invalid call is refused immediately; errors on the device are reported by message.
   defp submit(state, kernel, inputs, output, params) do
     ref = make_ref()
 
@@ -223,7 +291,7 @@ defmodule Dala.Gpu.Surface do
     end
   end
 
-  # All commands write to the same buffer: when the last one is done, all are.
+  # All commands write to the same buffer, so all have finished when the last one has.
   defp when_done(%{last: nil} = state, action), do: action.(state)
 
   defp when_done(state, action) do
@@ -233,7 +301,7 @@ defmodule Dala.Gpu.Surface do
   defp note(state, {:error, error}), do: %{state | failure: state.failure || error}
   defp note(state, _result), do: state
 
-  # The first error since the last answer, if there was one.
+  # Replies with the first error since the last reply, if there was one.
   defp answer(state, from) do
     GenServer.reply(from, if(state.failure, do: {:error, state.failure}, else: :ok))
     %{state | failure: nil}
@@ -248,7 +316,7 @@ defmodule Dala.Gpu.Surface do
 
   defp present(state, from), do: answer(state, from)
 
-  # A binary becomes the buffer, without a copy where the device allows that.
+  # The binary becomes the buffer, without a copy if the device allows it.
   defp put_pixels(state, pixels) when is_binary(pixels) do
     wanted = Buffer.size(state.buffer)
 
@@ -263,9 +331,9 @@ defmodule Dala.Gpu.Surface do
     end
   end
 
-  defp put_pixels(state, %Image{width: width, height: height, data: data}) do
+  defp put_pixels(state, {width, height, rgba}) do
     case state.buffer.shape do
-      {^height, ^width, 4} -> put_pixels(state, data)
+      {^height, ^width, 4} -> put_pixels(state, rgba)
       _other -> wrong_size(state, "a picture of #{width} by #{height} pixels")
     end
   end

@@ -2,12 +2,13 @@ defmodule Dala.Gpu.Window do
   @moduledoc false
   # A window that shows the frames of a surface, through OTP's :wx.
   #
-  # wx is asked for when a window is opened, never when this is compiled: most systems that compute
-  # have no screen. The process is linked to the surface and tells it what the user does, as
-  # `{Dala.Gpu.Window, window, {:resized, width, height} | :closed}`.
+  # wx is looked up when a window is opened, not at compile time, because it is optional. The
+  # process is linked to the surface and reports user actions to it as `{Dala.Gpu.Window, window,
+  # {:resized, width, height} | :closed}`.
   #
-  # A frame is scaled to the window, made opaque over black and turned into RGB on the device; only
-  # that is read back. Of frames that arrive faster than they can be shown, the latest is shown.
+  # On the device, a frame is scaled to the window, composited over black and converted to RGB; only
+  # the result is read back. If frames arrive faster than they can be shown, only the latest is
+  # shown.
 
   alias Dala.Gpu.Compute.{Buffer, Command, Error, Kernel}
 
@@ -17,10 +18,10 @@ defmodule Dala.Gpu.Window do
   @any_id -1
 
   @enforce_keys [:surface, :frame, :view, :bitmap, :size]
-  # `view` is the control that shows `bitmap`; `picture` the latest frame, RGBA on the device.
+  # `view` is the control that shows `bitmap`; `picture` is the latest frame, RGBA on the device.
   defstruct [:surface, :frame, :view, :bitmap, :size, :picture]
 
-  @doc "Opens a window whose inside has that size."
+  @doc "Opens a window whose client area has that size."
   @spec start_link(pos_integer(), pos_integer(), String.t()) :: {:ok, pid()} | {:error, Error.t()}
   def start_link(width, height, title) do
     with :ok <- available() do
@@ -36,7 +37,7 @@ defmodule Dala.Gpu.Window do
     end
   end
 
-  @doc "Shows what the buffer holds now."
+  @doc "Shows the current content of the buffer."
   @spec show(pid(), Buffer.t()) :: :ok
   def show(window, buffer) do
     # The next command may change the buffer, so the frame is copied, on the device.
@@ -46,7 +47,7 @@ defmodule Dala.Gpu.Window do
     :ok
   end
 
-  @doc "Gives the inside of the window another size."
+  @doc "Resizes the client area of the window."
   @spec resize(pid(), pos_integer(), pos_integer()) :: :ok
   def resize(window, width, height) do
     send(window, {:resize, width, height})
@@ -59,11 +60,11 @@ defmodule Dala.Gpu.Window do
     :ok
   end
 
-  # wx on a display that nobody serves can take the VM down, so it is not asked to.
+  # wx can terminate the VM if it cannot connect to the display, so the connection is tried first.
   defp available do
     cond do
       not Code.ensure_loaded?(:wx) ->
-        unsupported("a window needs OTP's wx, which is not there: install erlang-wx")
+        unsupported("a window needs OTP's wx, which is not installed: install erlang-wx")
 
       not match?({:unix, os} when os != :darwin, :os.type()) ->
         :ok
@@ -81,7 +82,7 @@ defmodule Dala.Gpu.Window do
 
           true ->
             names = Enum.map_join(displays, " and ", fn {name, value} -> "#{name}=#{value}" end)
-            unsupported("a window needs a display: nobody answers at #{names}")
+            unsupported("a window needs a display: cannot connect to #{names}")
         end
     end
   end
@@ -94,7 +95,7 @@ defmodule Dala.Gpu.Window do
   defp served?({"WAYLAND_DISPLAY", name}),
     do: connects?({:local, Path.expand(name, env("XDG_RUNTIME_DIR") || "/")}, 0)
 
-  # host:display.screen, the host empty for this machine
+  # host:display.screen, with an empty host for this machine
   defp served?({"DISPLAY", name}) do
     case Regex.run(~r/^(?:unix|([^:]*)):(\d+)(?:\.\d+)?$/, name) do
       [_, "", number] ->
@@ -133,7 +134,7 @@ defmodule Dala.Gpu.Window do
     :wx.new()
     frame = :wxFrame.new(:wx.null(), @any_id, String.to_charlist(title))
     bitmap = bitmap(width, height, :binary.copy(<<0, 0, 0>>, width * height))
-    # The only child of a frame always fills it.
+    # The only child of a wxFrame always fills it.
     view = :wxStaticBitmap.new(frame, @any_id, bitmap)
     :wxWindow.setClientSize(frame, {width, height})
     :ok = :wxFrame.connect(frame, :close_window)
@@ -186,7 +187,7 @@ defmodule Dala.Gpu.Window do
     end
   end
 
-  # The user has changed the size, or we have and know it.
+  # A size event that reports the known size was caused by our own resize.
   defp follow(%{size: size} = state, size), do: state
 
   defp follow(state, {width, height} = size) when width > 0 and height > 0 do

@@ -1,16 +1,22 @@
 defmodule Dala.Media.Image do
   @moduledoc """
-  A picture: its size, and its pixels as RGBA with 8 bits per channel.
+  An image: its size, and its pixels as RGBA with 8 bits per channel.
 
-  `data` holds the pixels row by row from the top left, 4 bytes each: red, green, blue and alpha,
-  where alpha 255 is opaque and colours are not premultiplied.
+  `data` has the pixels row by row from the top left, 4 bytes each: red, green, blue and alpha,
+  where alpha 255 is opaque and alpha is not premultiplied.
 
-  `read/1` and `decode/1` take PNG, JPEG and BMP files, whichever kind: grey, palette, 16 bits (which
-  are rounded to 8), interlaced, progressive, CMYK. A JPEG is turned upright as its Exif data
-  says. Samples are given as they are in the file; colour profiles are not applied. A file that is
-  damaged or ends too early is an error, and so is one of more than 134 217 728 pixels.
+  `read/1` and `decode/1` accept all kinds of PNG, JPEG and BMP files: grey, palette, 16 bits
+  (rounded to 8), interlaced, progressive, CMYK. A JPEG is rotated upright according to its Exif
+  data. Samples are returned as stored; colour profiles are not applied. A damaged or truncated file
+  is an error.
 
-  PNG and JPEG need libpng and libjpeg-turbo, which are opened at first use; no device is needed.
+  A small file can hold a large image, so its dimensions are checked before memory is allocated.
+  More than 67 108 864 pixels (8192 by 8192, 256 MiB of RGBA) are an error unless `:max_pixels`
+  allows them, up to 134 217 728. An image that would exceed `memory_limit` is the error
+  `:out_of_memory`. Decoding takes the memory of the image and a few rows, and for a progressive
+  JPEG up to 6 more bytes per pixel.
+
+  PNG and JPEG require libpng and libjpeg-turbo, which are opened at first use. No device is needed.
 
   ## Example
 
@@ -21,10 +27,11 @@ defmodule Dala.Media.Image do
       true
   """
 
-  alias Dala.Gpu.Compute.{Argument, Buffer, Error, Native}
+  alias Dala.Gpu.Compute.{Argument, Buffer, Error, Kernel, Native, RegularFile, Runtime}
+  alias Dala.Gpu.PictureFile
 
   @max_pixels 134_217_728
-  @extensions %{"" => :png, ".png" => :png, ".jpg" => :jpeg, ".jpeg" => :jpeg, ".jpe" => :jpeg}
+  @usual_pixels 67_108_864
 
   @enforce_keys [:width, :height, :data]
   defstruct [:width, :height, :data]
@@ -32,7 +39,7 @@ defmodule Dala.Media.Image do
   @type t :: %__MODULE__{width: pos_integer(), height: pos_integer(), data: binary()}
 
   @doc """
-  Makes a picture of the given pixels, or of one colour.
+  Creates an image from pixels, or filled with one colour.
 
   ## Parameters
 
@@ -53,19 +60,25 @@ defmodule Dala.Media.Image do
   @doc """
   Reads a PNG, JPEG or BMP file.
 
+  ## Options
+
+    * `:max_pixels` - the maximum number of pixels, 67 108 864 by default, at most 134 217 728
+
   ## Example
 
       iex> {:error, error} = Dala.Media.Image.read("no/such/picture.png")
       iex> error.message
       "cannot read no/such/picture.png: no such file or directory"
   """
-  @spec read(Path.t()) :: {:ok, t()} | {:error, Error.t()}
-  def read(path) do
+  @spec read(Path.t(), keyword()) :: {:ok, t()} | {:error, Error.t()}
+  def read(path, opts \\ []) do
     path = Argument.path!(path)
+    most = max_pixels!(opts)
 
-    case File.read(path) do
+    # No format takes more than 8 bytes per pixel; the rest is for metadata.
+    case RegularFile.read(path, 8 * most + 64 * 1024 * 1024) do
       {:ok, bytes} ->
-        with {:error, error} <- decode(bytes) do
+        with {:error, error} <- decode(bytes, opts) do
           {:error,
            %{
              error
@@ -75,19 +88,19 @@ defmodule Dala.Media.Image do
         end
 
       {:error, reason} ->
-        {:error, file_error("read", path, reason)}
+        {:error, PictureFile.error("read", path, reason, RegularFile.explain(reason))}
     end
   end
 
   @doc """
-  Writes a picture to a file: PNG, or JPEG when the name ends in `.jpg` or `.jpeg`.
+  Writes an image to a file: PNG, or JPEG if the name ends in `.jpg` or `.jpeg`.
 
   ## Options
 
-    * `:format` - `:png` or `:jpeg`, by default what the name says
+    * `:format` - `:png` or `:jpeg`, by default according to the extension
     * `:quality` - of a JPEG, from 1 to 100, 90 by default
 
-  JPEG has no alpha: it is dropped, and the colours stay.
+  JPEG has no alpha channel; alpha is dropped.
 
   ## Example
 
@@ -102,37 +115,42 @@ defmodule Dala.Media.Image do
   """
   @spec write(t(), Path.t(), keyword()) :: :ok | {:error, Error.t()}
   def write(image, path, opts \\ []) do
-    path = Argument.path!(path)
-
-    with {:ok, opts} <- format_of(path, Argument.keyword!(opts)),
-         {:ok, bytes} <- encode(image, opts),
-         {:error, reason} <- File.write(path, bytes) do
-      {:error, file_error("write", path, reason)}
-    end
+    {width, height, pixels} = rgba!(image)
+    PictureFile.write(pixels, width, height, path, opts)
   end
 
   @doc """
-  Gives the picture in the bytes of a PNG, JPEG or BMP file.
+  Decodes the bytes of a PNG, JPEG or BMP file.
+
+  ## Options
+
+    * `:max_pixels` - the maximum number of pixels, 67 108 864 by default, at most 134 217 728
 
   ## Example
 
       iex> {:error, error} = Dala.Media.Image.decode("GIF89a...")
       iex> {error.reason, error.message}
-      {:unsupported, "the file is none of PNG, JPEG and BMP"}
+      {:unsupported, "the file is not a PNG, JPEG or BMP file"}
   """
-  @spec decode(binary()) :: {:ok, t()} | {:error, Error.t()}
-  def decode(bytes) when is_binary(bytes) do
-    with {:ok, {width, height, data}} <- Native.image_decode(bytes) do
+  @spec decode(binary(), keyword()) :: {:ok, t()} | {:error, Error.t()}
+  def decode(bytes, opts \\ [])
+
+  def decode(bytes, opts) when is_binary(bytes) do
+    most = max_pixels!(opts)
+    limit = Runtime.memory_limit()
+
+    with {:ok, {width, height, data}} <-
+           Runtime.collecting(fn -> Native.image_decode(bytes, most, limit) end) do
       {:ok, %__MODULE__{width: width, height: height, data: data}}
     end
   end
 
-  def decode(other) do
+  def decode(other, _opts) do
     raise ArgumentError, "expected the file's bytes as a binary, got: #{inspect(other)}"
   end
 
   @doc """
-  Gives the bytes of a PNG or JPEG file of the picture.
+  Encodes an image as the bytes of a PNG or JPEG file.
 
   ## Options
 
@@ -146,17 +164,13 @@ defmodule Dala.Media.Image do
   """
   @spec encode(t(), keyword()) :: {:ok, binary()} | {:error, Error.t()}
   def encode(image, opts \\ []) do
-    %{width: width, height: height, data: data} = check!(image)
-    opts = Argument.options!(opts, format: :png, quality: 90)
-    format = format!(opts[:format])
-    quality = Argument.integer!(:quality, opts[:quality], 1..100)
-    check_size!(width, height)
-    Native.image_encode(pixels!(data, width, height), width, height, format, quality)
+    {width, height, pixels} = rgba!(image)
+    PictureFile.encode(pixels, width, height, opts)
   end
 
   @doc """
-  Reads a `:u8` buffer of shape `{height, width, 4}` as a picture, without a copy where the device
-  allows that.
+  Reads a `:u8` buffer of shape `{height, width, 4}` as an image, without a copy if the device
+  allows it.
 
   ## Example
 
@@ -182,8 +196,8 @@ defmodule Dala.Media.Image do
   def from_buffer(other), do: Argument.refuse!("a buffer", other)
 
   @doc """
-  Gives a `:u8` buffer of shape `{height, width, 4}` with the picture, without a copy where the
-  device allows that.
+  Creates a `:u8` buffer of shape `{height, width, 4}` from an image, without a copy if the device
+  allows it.
 
   ## Example
 
@@ -192,46 +206,231 @@ defmodule Dala.Media.Image do
   """
   @spec to_buffer(t()) :: Buffer.t()
   def to_buffer(image) do
-    %{width: width, height: height, data: data} = check!(image)
-    check_size!(width, height)
-    Buffer.from_binary(pixels!(data, width, height), {height, width, 4}, :u8)
+    {width, height, pixels} = rgba!(image)
+    Buffer.from_binary(pixels, {height, width, 4}, :u8)
   end
 
-  defp check!(image), do: Argument.struct!(image, __MODULE__, "a Dala.Media.Image")
+  @doc """
+  Gives an image another size.
 
-  defp format_of(path, opts) do
-    extension = path |> Path.extname() |> String.downcase()
+  With one side alone the other follows, so that the aspect ratio stays; with both, the image is
+  stretched.
 
-    case {Keyword.has_key?(opts, :format), @extensions} do
-      {true, _} ->
-        {:ok, opts}
+  ## Options
 
-      {false, %{^extension => format}} ->
-        {:ok, Keyword.put(opts, :format, format)}
+    * `:width`, `:height` - of the result; one of them is enough
+    * `:mode` - `:area`, `:bilinear` or `:nearest`; by default `:area` where both sides shrink, each
+      pixel being the mean of what it covers, and `:bilinear` elsewhere
 
-      _ ->
-        {:error,
-         %Error{
-           reason: :unsupported,
-           message:
-             "cannot write #{path}: #{extension} files are not supported, .png and .jpg are",
-           details: %{path: path}
-         }}
+  ## Example
+
+      iex> image = Dala.Media.Image.new(1600, 1200, :gray)
+      iex> Dala.Media.Image.resize(image, width: 800)
+      #Dala.Media.Image<800x600 1.8 MiB>
+  """
+  @spec resize(t(), keyword()) :: t()
+  def resize(image, opts) do
+    {width, height, _pixels} = rgba!(image)
+    opts = Argument.options!(opts, width: nil, height: nil, mode: nil)
+    size = new_size!({width, height}, {opts[:width], opts[:height]})
+    resized(image, size, mode!(opts[:mode], {width, height}, size))
+  end
+
+  @doc """
+  Gives a small image: all of it within a box of that size, in proportion, and never larger than it
+  was.
+
+  ## Options
+
+    * `:fit` - `:contain` (the default): all of the image, of which one side may be shorter than that
+      of the box; or `:cover`: the middle of the image, which fills the box
+
+  ## Example
+
+      iex> image = Dala.Media.Image.new(1600, 1200, :gray)
+      iex> Dala.Media.Image.thumbnail(image, 160)
+      #Dala.Media.Image<160x120 75 KiB>
+      iex> Dala.Media.Image.thumbnail(image, {100, 100}, fit: :cover)
+      #Dala.Media.Image<100x100 39.1 KiB>
+  """
+  @spec thumbnail(t(), pos_integer() | {pos_integer(), pos_integer()}, keyword()) :: t()
+  def thumbnail(image, size, opts \\ []) do
+    {width, height, _pixels} = rgba!(image)
+    {most_width, most_height} = box_size!(size)
+
+    case Argument.options!(opts, fit: :contain)[:fit] do
+      :contain ->
+        scale = Enum.min([most_width / width, most_height / height, 1])
+        shrunk(image, {side(width * scale), side(height * scale)})
+
+      :cover ->
+        scale = min(max(most_width / width, most_height / height), 1)
+        {w, h} = {min(side(width * scale), most_width), min(side(height * scale), most_height)}
+        part = {min(w / scale, width), min(h / scale, height)}
+        image |> middle(part) |> shrunk({w, h})
+
+      other ->
+        Argument.refuse!("fit: to be :contain or :cover", other)
     end
   end
 
-  defp file_error(verb, path, reason) do
-    %Error{
-      reason: :invalid_param,
-      message: "cannot #{verb} #{path}: #{:file.format_error(reason)}",
-      details: %{path: path, posix: reason}
-    }
+  @doc """
+  Cuts a box out of an image, such as the box of a detection: `{x, y, width, height}`.
+
+  Numbers that are not whole are rounded outwards. What reaches beyond the image is
+  left out; a box that has no pixel in common with the image raises `Dala.Gpu.Compute.Error`.
+
+  ## Options
+
+    * `:margin` - how much more is cut out on each side, as a part of the box's width and height, 0 by
+      default
+
+  ## Example
+
+      iex> image = Dala.Media.Image.new(640, 480, :gray)
+      iex> Dala.Media.Image.crop(image, {100.5, 80.2, 50.0, 60.0})
+      #Dala.Media.Image<51x61 12.2 KiB>
+      iex> Dala.Media.Image.crop(image, {600, 400, 100, 100}, margin: 0.5)
+      #Dala.Media.Image<90x130 45.7 KiB>
+  """
+  @spec crop(t(), {number(), number(), number(), number()}, keyword()) :: t()
+  def crop(image, box, opts \\ []) do
+    {width, height, _pixels} = rgba!(image)
+    margin = Argument.options!(opts, margin: 0)[:margin]
+    unless is_number(margin), do: Argument.refuse!("margin: to be a number", margin)
+    {x, y, w, h} = box!(box)
+    {left, right} = limits(x - margin * w, x + w + margin * w, width)
+    {top, bottom} = limits(y - margin * h, y + h + margin * h, height)
+
+    if left >= right or top >= bottom do
+      raise %Error{
+        reason: :invalid_param,
+        message:
+          "the box #{Argument.show(box)} has no pixel in common with an image of #{width} by " <>
+            "#{height}"
+      }
+    end
+
+    cut(image, {left, top, right - left, bottom - top})
   end
 
-  defp format!(format) when format in [:png, :jpeg], do: format
+  @doc """
+  Counts how often each of the 256 levels occurs in an image.
 
-  defp format!(other) do
-    raise ArgumentError, "expected format: to be :png or :jpeg, got: #{inspect(other)}"
+  ## Options
+
+    * `:of` - `:channels` (the default), which gives a map with a list for each of `:red`, `:green`,
+      `:blue` and `:alpha`; or `:luma`, which gives the list of the BT.601 luma
+
+  ## Example
+
+      iex> image = Dala.Media.Image.new(4, 2, {255, 0, 1})
+      iex> %{red: red, blue: blue} = Dala.Media.Image.histogram(image)
+      iex> {List.last(red), Enum.take(blue, 3)}
+      {8, [0, 8, 0]}
+      iex> image |> Dala.Media.Image.histogram(of: :luma) |> Enum.at(76)
+      8
+  """
+  @spec histogram(t(), keyword()) :: %{atom() => [non_neg_integer()]} | [non_neg_integer()]
+  def histogram(image, opts \\ []) do
+    picture = to_buffer(image)
+
+    case Argument.options!(opts, of: :channels)[:of] do
+      :channels ->
+        counts = run!(:histogram, picture, Buffer.zeros({4, 256}, :u32), %{})
+        lists = counts |> Buffer.read_list() |> Enum.chunk_every(256)
+        [:red, :green, :blue, :alpha] |> Enum.zip(lists) |> Map.new()
+
+      :luma ->
+        :histogram |> run!(picture, Buffer.zeros({256}, :u32), %{of: :luma}) |> Buffer.read_list()
+
+      other ->
+        Argument.refuse!("of: to be :channels or :luma", other)
+    end
+  end
+
+  defp new_size!(_size, {nil, nil}), do: raise(ArgumentError, "expected width: or height:")
+
+  defp new_size!({width, height}, {new_width, nil}) when is_integer(new_width) and new_width > 0,
+    do: {new_width, side(height * new_width / width)}
+
+  defp new_size!({width, height}, {nil, new_height})
+       when is_integer(new_height) and new_height > 0,
+       do: {side(width * new_height / height), new_height}
+
+  defp new_size!(_size, {width, height})
+       when is_integer(width) and is_integer(height) and width > 0 and height > 0,
+       do: {width, height}
+
+  defp new_size!(_size, given),
+    do: Argument.refuse!("width: and height: to be positive integers", given)
+
+  defp side(length), do: max(round(length), 1)
+
+  defp mode!(nil, {width, height}, {new_width, new_height}),
+    do: if(new_width <= width and new_height <= height, do: :area, else: :bilinear)
+
+  defp mode!(mode, _from, _to) when mode in [:area, :bilinear, :nearest], do: mode
+
+  defp mode!(other, _from, _to),
+    do: Argument.refuse!("mode: to be :area, :bilinear or :nearest", other)
+
+  defp box_size!(side) when is_integer(side) and side > 0, do: {side, side}
+
+  defp box_size!({width, height} = size)
+       when is_integer(width) and is_integer(height) and width > 0 and height > 0,
+       do: size
+
+  defp box_size!(other), do: Argument.refuse!("a size in pixels, or {width, height}", other)
+
+  defp box!({x, y, w, h} = box)
+       when is_number(x) and is_number(y) and is_number(w) and is_number(h) and w >= 0 and h >= 0,
+       do: box
+
+  defp box!(other), do: Argument.refuse!("a box {x, y, width, height}", other)
+
+  defp limits(from, to, extent), do: {max(floor(from), 0), min(ceil(to), extent)}
+
+  # The part of that size around the centre, of whole pixels.
+  defp middle(%{width: width, height: height} = image, {part_width, part_height}) do
+    {w, h} = {side(part_width), side(part_height)}
+    cut(image, {div(width - w, 2), div(height - h, 2), w, h})
+  end
+
+  defp cut(%{width: width, height: height} = image, {0, 0, width, height}), do: image
+
+  defp cut(image, {x, y, width, height}) do
+    output = Buffer.zeros({height, width, 4}, :u8)
+    from_buffer(run!(:crop, to_buffer(image), output, %{x: x, y: y}))
+  end
+
+  defp shrunk(image, size), do: resized(image, size, :area)
+
+  defp resized(%{width: width, height: height} = image, {width, height}, _mode), do: image
+
+  defp resized(image, {width, height}, mode) do
+    check_size!(width, height)
+    output = Buffer.zeros({height, width, 4}, :u8)
+    from_buffer(run!(:resize, to_buffer(image), output, %{mode: mode}))
+  end
+
+  defp run!(kernel, input, output, params) do
+    with {:error, error} <- Kernel.run(kernel, [input], output, params), do: raise(error)
+    output
+  end
+
+  # The fields of a struct that somebody made by hand may be anything.
+  defp rgba!(image) do
+    %{width: width, height: height, data: data} =
+      Argument.struct!(image, __MODULE__, "a Dala.Media.Image")
+
+    check_size!(width, height)
+    {width, height, pixels!(data, width, height)}
+  end
+
+  defp max_pixels!(opts) do
+    opts = Argument.options!(opts, max_pixels: @usual_pixels)
+    Argument.integer!(:max_pixels, opts[:max_pixels], 1..@max_pixels)
   end
 
   defp check_size!(width, height)
@@ -263,6 +462,10 @@ defmodule Dala.Media.Image do
 
   defp pixels!(color, width, height),
     do: :binary.copy(Dala.Media.Color.bytes!(color), width * height)
+
+  defimpl Dala.Gpu.Picture do
+    def rgba(%{width: width, height: height, data: data}), do: {width, height, data}
+  end
 
   defimpl Inspect do
     alias Dala.Gpu.Compute.Bytes

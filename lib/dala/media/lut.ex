@@ -1,20 +1,20 @@
 defmodule Dala.Media.Lut do
   @moduledoc """
-  Tables that give every colour another one: `.cube` files, for the kernel `lut`.
+  Colour lookup tables from `.cube` files, for the kernel `lut`.
 
       {:ok, lut} = Dala.Media.Lut.read("film.cube")
       :ok = Compute.run_kernel(:lut, [image, Dala.Media.Lut.buffer(lut)], output, Dala.Media.Lut.params(lut))
 
-  A file has one table: of three dimensions (`LUT_3D_SIZE n`, n from 2 to 256), where red, green
-  and blue together choose the entry, or of one (`LUT_1D_SIZE n`, n from 2 to 65536), where each
-  channel is looked up alone. `DOMAIN_MIN` and `DOMAIN_MAX` say which colours the first and the
-  last entry stand for (0 0 0 and 1 1 1), `TITLE` is a name, and lines that begin with `#` are
-  comments. Entries are three numbers each, red changing fastest. Anything else is an error that
-  names its line.
+  A file has one table: either three-dimensional (`LUT_3D_SIZE n`, n from 2 to 256), indexed by red,
+  green and blue together, or one-dimensional (`LUT_1D_SIZE n`, n from 2 to 65536), applied to each
+  channel separately. `DOMAIN_MIN` and `DOMAIN_MAX` are the colours of the first and the last entry
+  (0 0 0 and 1 1 1 by default), `TITLE` is a name, and lines that start with `#` are comments. An
+  entry is three numbers; red changes fastest. Anything else is an error that names the line, as are
+  a line of more than 1024 bytes and a number of more than 64 characters.
   """
 
   alias Dala.Gpu.Compute
-  alias Dala.Gpu.Compute.{Argument, Buffer, Error}
+  alias Dala.Gpu.Compute.{Argument, Buffer, Error, RegularFile}
 
   @enforce_keys [:dimensions, :size, :data]
   defstruct [
@@ -26,7 +26,7 @@ defmodule Dala.Media.Lut do
     domain_max: {1.0, 1.0, 1.0}
   ]
 
-  @typedoc "A table; `data` holds its entries as native f32, in the order of the file."
+  @typedoc "A table; `data` has the entries as native f32, in the order of the file."
   @type t :: %__MODULE__{
           dimensions: 1 | 3,
           size: pos_integer(),
@@ -37,6 +37,12 @@ defmodule Dala.Media.Lut do
         }
 
   @largest %{1 => 65_536, 3 => 256}
+
+  # The largest table, with numbers of 17 digits, takes 1 GB.
+  @most_bytes 1024 * 1024 * 1024
+  @longest_line 1024
+  @longest_number 64
+  @most_others 100_000
 
   @doc """
   Reads a `.cube` file.
@@ -66,24 +72,14 @@ defmodule Dala.Media.Lut do
   """
   @spec parse(String.t()) :: {:ok, t()} | {:error, Error.t()}
   def parse(text) when is_binary(text) do
-    start = %{keys: %{}, entries: [], count: 0}
-
-    text
-    |> String.split(["\r\n", "\n", "\r"])
-    |> Enum.with_index(1)
-    |> Enum.reduce_while({:ok, start}, fn {line, number}, {:ok, state} ->
-      case line(words(line), state) do
-        {:ok, state} -> {:cont, {:ok, state}}
-        {:error, expected} -> {:halt, broken(line, number, expected)}
-      end
-    end)
-    |> table()
+    ends = :binary.compile_pattern(["\r\n", "\n", "\r"])
+    text |> lines(ends, 1, %{keys: %{}, entries: "", count: 0, others: 0}) |> table()
   end
 
   def parse(other), do: Argument.refuse!("the text of a .cube file as a string", other)
 
   @doc """
-  The table in a buffer, as the kernel `lut` takes it: `{n, n, n, 3}` or `{n, 3}`.
+  Returns the table as a buffer for the kernel `lut`: `{n, n, n, 3}` or `{n, 3}`.
 
       iex> {:ok, lut} = Dala.Media.Lut.parse("LUT_1D_SIZE 2\\n0 0 0\\n1 0.5 1")
       iex> buffer = Dala.Media.Lut.buffer(lut)
@@ -98,7 +94,7 @@ defmodule Dala.Media.Lut do
     do: Compute.buffer_from_binary(data, {n, 3}, :f32)
 
   @doc """
-  The parameters that go with the table: its domain.
+  Returns the table's domain as parameters for the kernel `lut`.
 
       iex> {:ok, lut} = Dala.Media.Lut.parse("LUT_1D_SIZE 2\\nDOMAIN_MAX 1 1 2\\n0 0 0\\n1 1 1")
       iex> Dala.Media.Lut.params(lut)
@@ -109,40 +105,75 @@ defmodule Dala.Media.Lut do
     do: %{domain_min: min, domain_max: max}
 
   defp file(path) do
-    case File.read(path) do
-      {:ok, text} ->
-        {:ok, text}
-
-      {:error, reason} ->
-        error("#{path} could not be read: #{:file.format_error(reason)}", %{path: path})
+    with {:error, reason} <- RegularFile.read(path, @most_bytes) do
+      error("#{path} could not be read: #{RegularFile.explain(reason)}", %{path: path})
     end
   end
 
-  defp words(line), do: String.split(line)
+  # Lines are parsed one by one, so that a file of many lines takes no more memory than its table.
+  defp lines(text, ends, number, state) do
+    {line, rest} = cut(text, ends)
 
-  # One line: what has been read with it, or what was expected instead.
-  defp line([], state), do: {:ok, state}
-  defp line(["#" <> _ | _], state), do: {:ok, state}
-  defp line(["TITLE" | words], state), do: key(state, :title, title(Enum.join(words, " ")))
-  defp line(["LUT_1D_SIZE" | words], state), do: key(state, :size, size(1, words))
-  defp line(["LUT_3D_SIZE" | words], state), do: key(state, :size, size(3, words))
-  defp line(["DOMAIN_MIN" | words], state), do: key(state, :domain_min, three(words))
-  defp line(["DOMAIN_MAX" | words], state), do: key(state, :domain_max, three(words))
+    case line(line, state) do
+      {:ok, %{others: others}} when others > @most_others ->
+        error(
+          "the .cube file has more than #{@most_others} lines that are not entries",
+          %{line: number}
+        )
 
-  defp line(words, %{keys: keys} = state) do
+      {:ok, state} when rest == nil ->
+        {:ok, state}
+
+      {:ok, state} ->
+        lines(rest, ends, number + 1, state)
+
+      {:error, expected} ->
+        broken(line, number, expected)
+    end
+  end
+
+  # Splits off the first line, or its beginning if it is too long.
+  defp cut(text, ends) do
+    scope = {0, min(byte_size(text), @longest_line + 1)}
+
+    case :binary.match(text, ends, scope: scope) do
+      {at, size} ->
+        <<line::binary-size(at), _end::binary-size(size), rest::binary>> = text
+        {line, rest}
+
+      :nomatch ->
+        {binary_part(text, 0, elem(scope, 1)), nil}
+    end
+  end
+
+  defp line(line, _state) when byte_size(line) > @longest_line,
+    do: {:error, "a line of at most #{@longest_line} bytes"}
+
+  defp line(line, state), do: words(String.split(line), state)
+
+  # Parses one line: returns the new state, or what was expected.
+  defp words([], state), do: {:ok, %{state | others: state.others + 1}}
+  defp words(["#" <> _ | _], state), do: {:ok, %{state | others: state.others + 1}}
+  defp words(["TITLE" | words], state), do: key(state, :title, title(Enum.join(words, " ")))
+  defp words(["LUT_1D_SIZE" | words], state), do: key(state, :size, size(1, words))
+  defp words(["LUT_3D_SIZE" | words], state), do: key(state, :size, size(3, words))
+  defp words(["DOMAIN_MIN" | words], state), do: key(state, :domain_min, three(words))
+  defp words(["DOMAIN_MAX" | words], state), do: key(state, :domain_max, three(words))
+
+  defp words(words, %{keys: keys} = state) do
     with {:ok, {r, g, b}} <- three(words),
          {:ok, wanted} <- wanted(keys),
          :ok <- room(state.count, wanted) do
       entry = <<r::float-32-native, g::float-32-native, b::float-32-native>>
-      {:ok, %{state | entries: [state.entries, entry], count: state.count + 1}}
+      {:ok, %{state | entries: state.entries <> entry, count: state.count + 1}}
     end
   end
 
-  # Keywords come once, and before the table.
+  # Each keyword may occur once, and only before the table.
   defp key(_state, _name, {:error, expected}), do: {:error, expected}
 
   defp key(%{count: count}, _name, _value) when count > 0,
-    do: {:error, "keywords before the first entry only"}
+    do: {:error, "keywords only before the first entry"}
 
   defp key(state, name, {:ok, value}) do
     if Map.has_key?(state.keys, name),
@@ -176,12 +207,17 @@ defmodule Dala.Media.Lut do
     end
   end
 
-  # Numbers beyond f32 are none: the table could not hold them.
+  # Numbers outside the range of f32 are rejected, since the table could not hold them.
+  defp number(word) when byte_size(word) > @longest_number, do: []
+
   defp number(word) do
     case Float.parse(word) do
       {number, ""} when abs(number) < 3.4e38 -> [number]
       _ -> []
     end
+  rescue
+    # The number is outside the range of a double.
+    ArgumentError -> []
   end
 
   defp wanted(%{size: {1, size}}), do: {:ok, size}
@@ -196,7 +232,7 @@ defmodule Dala.Media.Lut do
   defp table({:ok, %{keys: keys, count: count, entries: entries}}) do
     with {:ok, {dimensions, size}} <- Map.fetch(keys, :size),
          {:ok, ^count} <- wanted(keys) do
-      %__MODULE__{dimensions: dimensions, size: size, data: IO.iodata_to_binary(entries)}
+      %__MODULE__{dimensions: dimensions, size: size, data: :binary.copy(entries)}
       |> Map.merge(Map.delete(keys, :size))
       |> with_domain()
     else

@@ -1,10 +1,10 @@
 defmodule Dala.Media.TestScene do
   @moduledoc """
-  A landscape with a face, drawn by a kernel: something to look at where there is no photograph.
+  A landscape with a face, drawn by a kernel, as a test image.
 
-  It has what filters are about: soft gradients, fine texture, hard edges, saturated colours, skin,
-  highlights, and with `screen: true` a green screen behind the face. It moves with time, so a
-  sequence of frames is a video. `mix dala.camera` and the gallery of filters begin with it.
+  It has features that exercise filters: soft gradients, fine texture, hard edges, saturated
+  colours, skin, highlights, and with `screen: true` a green screen behind the face. It is animated,
+  so a sequence of frames is a video. `mix dala.camera` and the gallery of filters use it.
   """
 
   alias Dala.Gpu.Compute.{Argument, Buffer, Error, Kernel}
@@ -18,7 +18,7 @@ defmodule Dala.Media.TestScene do
     return (float)((h ^ (h >> 16)) & 0xffffffu) / 16777216.0f;
   }
 
-  // Smooth noise of one octave, and of several.
+  // Value noise of one octave; clouds() sums several octaves.
   float noise(float2 p) {
     const float2 cell = floor(p), f = p - cell;
     const float2 s = f * f * (3.0f - 2.0f * f);
@@ -33,6 +33,8 @@ defmodule Dala.Media.TestScene do
     return sum;
   }
 
+  // The coverage of a shape: 1 well inside, 0 well outside. Shapes below return early outside of a
+  // bounding box, since most pixels are covered by few shapes.
   float inside(float distance, float softness) {
     return 1.0f - smoothstep(-softness, softness, distance);
   }
@@ -49,13 +51,17 @@ defmodule Dala.Media.TestScene do
     const float from_sun = length(p - sun);
     c += (float3)(1.0f, 0.75f, 0.4f) * (0.35f * exp(-6.0f * from_sun));
     c = mix(c, (float3)(1.0f, 0.97f, 0.85f), inside(from_sun - 0.055f, 0.004f));
-    const float cloud = clouds((float2)(p.x * 2.2f + 0.06f * time, p.y * 6.0f), 5);
-    c = mix(c, (float3)(1.0f, 0.95f, 0.92f),
-            0.8f * smoothstep(0.5f, 0.78f, cloud) * (1.0f - smoothstep(0.3f, 0.6f, p.y)));
+    if (p.y < 0.6f) {
+      const float cloud = clouds((float2)(p.x * 2.2f + 0.06f * time, p.y * 6.0f), 5);
+      c = mix(c, (float3)(1.0f, 0.95f, 0.92f),
+              0.8f * smoothstep(0.5f, 0.78f, cloud) * (1.0f - smoothstep(0.3f, 0.6f, p.y)));
+    }
+    if (p.y < 0.33f) return c;  // Above all mountains.
     const float far = 0.50f - 0.16f * clouds((float2)(p.x * 2.4f + 3.0f, 0.0f), 4);
     c = mix(c, mix((float3)(0.42f, 0.44f, 0.60f), (float3)(0.85f, 0.83f, 0.86f),
                    smoothstep(0.62f, 0.66f, clouds(p * 9.0f, 4) + 0.5f - p.y * 0.3f)),
             inside(far - p.y, 0.002f));
+    if (p.y < 0.43f) return c;  // Above all trees.
     const float near = 0.60f - 0.14f * clouds((float2)(p.x * 3.7f + 9.0f, 5.0f), 5);
     const float trees = 0.02f * noise((float2)(p.x * 90.0f, 1.0f));
     c = mix(c, (float3)(0.10f, 0.22f, 0.16f) + 0.10f * clouds(p * 40.0f, 3),
@@ -63,11 +69,12 @@ defmodule Dala.Media.TestScene do
     return c;
   }
 
-  // A balloon with stripes; w is how much of the pixel it covers.
+  // A balloon with stripes; w is its coverage of the pixel.
   float4 balloon(float2 p, float time) {
     const float2 centre =
         (float2)(0.72f + 0.10f * sin(0.35f * time), 0.25f + 0.03f * sin(0.9f * time));
     const float2 q = (p - centre) / 0.13f;
+    if (fabs(q.x) > 1.1f || q.y < -1.1f || q.y > 2.2f) return (float4)(0.0f);
     const float bulb = length((float2)(q.x, q.y * (q.y > 0.0f ? 0.72f : 1.0f))) - 1.0f;
     const int stripe = (int)floor((asin(clamp(q.x / sqrt(max(1.0f - q.y * q.y * 0.52f, 0.05f)),
                                               -1.0f, 1.0f)) + 1.6f) * 2.55f);
@@ -85,6 +92,7 @@ defmodule Dala.Media.TestScene do
     const float2 head = (float2)(aspect - 0.42f + 0.015f * sin(1.1f * time), 0.60f);
     const float2 q = p - head;
     float4 c = (float4)(0.0f);
+    if (fabs(q.x) > 0.36f || q.y < -0.3f || q.y > 0.72f) return c;
     const float body = ellipse(q, (float2)(0.0f, 0.46f), (float2)(0.34f, 0.24f));
     const float weave = 0.04f * sin(q.x * 420.0f) * sin(q.y * 420.0f);
     c = mix(c, (float4)(0.16f + weave, 0.27f + weave, 0.45f + weave, 1.0f), inside(body, 0.003f));
@@ -132,11 +140,13 @@ defmodule Dala.Media.TestScene do
       const float4 b = balloon(seen, time);
       c = mix(c, b.xyz, b.w);
       if (p.y > shore) c = c * (float3)(0.62f, 0.70f, 0.76f) + (float3)(0.0f, 0.02f, 0.04f);
-      const float bank = 0.90f - 0.05f * noise((float2)(p.x * 4.0f, 2.0f));
-      const float blades = 0.05f * noise((float2)(p.x * 150.0f, 7.0f));
-      const float grass = noise((float2)(p.x * 230.0f, p.y * 40.0f));
-      c = mix(c, (float3)(0.20f, 0.42f, 0.10f) * (0.6f + 0.8f * grass),
-              inside(bank - blades - p.y, 0.002f));
+      if (p.y > 0.79f) {
+        const float bank = 0.90f - 0.05f * noise((float2)(p.x * 4.0f, 2.0f));
+        const float blades = 0.05f * noise((float2)(p.x * 150.0f, 7.0f));
+        const float grass = noise((float2)(p.x * 230.0f, p.y * 40.0f));
+        c = mix(c, (float3)(0.20f, 0.42f, 0.10f) * (0.6f + 0.8f * grass),
+                inside(bank - blades - p.y, 0.002f));
+      }
     }
     const float4 who = person(p, aspect, time);
     c = mix(c, who.xyz, who.w);
@@ -154,7 +164,7 @@ defmodule Dala.Media.TestScene do
 
   ## Options
 
-    * `:time` - seconds since the beginning, 0 by default
+    * `:time` - the time of the animation in seconds, 0 by default
     * `:screen` - whether a green screen hides the landscape, `false` by default
 
   ## Example
@@ -167,14 +177,15 @@ defmodule Dala.Media.TestScene do
   def draw(%Buffer{} = output, opts \\ []) do
     opts = Argument.options!(opts, time: 0, screen: false)
 
-    with :ok <- ensure_kernel() do
-      screen = if opts[:screen], do: 1, else: 0
-      Kernel.run(@kernel, [], output, time: opts[:time], screen: screen)
-    end
+    screen = if opts[:screen], do: 1, else: 0
+    run = fn -> Kernel.run(@kernel, [], output, time: opts[:time], screen: screen) end
+
+    # The kernel is registered by the first frame, which does not find it.
+    with {:error, %Error{reason: :unknown_kernel}} <- run.(), :ok <- register(), do: run.()
   end
 
   @doc """
-  Gives the scene as an RGBA binary; takes the options of `draw/2`.
+  Draws the scene and returns it as an RGBA binary; takes the options of `draw/2`.
 
   ## Example
 
@@ -188,17 +199,11 @@ defmodule Dala.Media.TestScene do
     Buffer.read(buffer)
   end
 
-  defp ensure_kernel do
-    case Kernel.lookup(@kernel) do
-      {:ok, _kernel} ->
-        :ok
-
-      :error ->
-        Kernel.register(@kernel, @source,
-          inputs: 0,
-          params: [:time, :screen],
-          summary: "A landscape with a face, to try filters on."
-        )
-    end
+  defp register do
+    Kernel.register(@kernel, @source,
+      inputs: 0,
+      params: [:time, :screen],
+      summary: "A landscape with a face, to try filters on."
+    )
   end
 end

@@ -1,7 +1,7 @@
 defmodule Dala.Media.Text do
   @moduledoc """
   Short texts as pictures, to label things with: capitals, digits and a few signs, 5 by 7 pixels
-  each. Small letters become capitals, and what there is no sign for a box.
+  each. Small letters are shown as capitals, and a character that the font lacks as a box.
   """
 
   alias Dala.Gpu.Compute.Argument
@@ -61,13 +61,13 @@ defmodule Dala.Media.Text do
   @unknown "11111 10001 10001 10001 10001 10001 11111"
 
   @doc """
-  Gives a picture of a text, with a margin of one pixel (of the font) around it.
+  Renders a text as an image, with a margin of one font pixel around it.
 
   ## Options
 
-    * `:scale` - how many pixels wide a pixel of the font is, 1 by default
-    * `:color` - of the signs, `:white` by default; see `Dala.Media.Color`
-    * `:background` - `:black` by default
+    * `:scale` - the size of a font pixel in image pixels, 1 by default
+    * `:color` - the colour of the text, `:white` by default; see `Dala.Media.Color`
+    * `:background` - the colour of the background, `:black` by default
 
   ## Example
 

@@ -1,6 +1,6 @@
 defmodule Dala.ML.Annotation do
   @moduledoc """
-  Draws what a task of `Dala.ML` found onto the picture.
+  Draws the results of `Dala.ML` tasks onto the image.
 
       {:ok, faces} = Dala.ML.faces(model, image)
       Dala.Media.Image.write(Dala.ML.Annotation.draw(image, faces), "faces.png")
@@ -20,7 +20,7 @@ defmodule Dala.ML.Annotation do
     {0, 200, 200}
   ]
 
-  # Which keypoints of a pose are joined by a line.
+  # The pairs of keypoints that are connected by a line.
   @bones [
     {"left_shoulder", "right_shoulder"},
     {"left_shoulder", "left_elbow"},
@@ -41,15 +41,15 @@ defmodule Dala.ML.Annotation do
   ]
 
   @doc """
-  Gives the picture with a result drawn onto it.
+  Returns a copy of the image with a result drawn onto it.
 
-  Detections and faces become boxes with their labels and scores, faces and poses points and lines,
-  a segmentation colours, and classes lines of text.
+  Detections and faces are drawn as boxes with labels and scores, keypoints of faces and poses as
+  points and lines, a segmentation as colours, and classes as lines of text.
 
   ## Options
 
-    * `:threshold` - the least score of a keypoint of a pose that is drawn, 0.5 by default
-    * `:alpha` - how much of a segmentation's colours is seen, from 0 to 1, 0.5 by default
+    * `:threshold` - the minimum score of the keypoints of a pose to draw, 0.5 by default
+    * `:alpha` - the opacity of a segmentation's colours, from 0 to 1, 0.5 by default
 
   ## Example
 
@@ -62,7 +62,7 @@ defmodule Dala.ML.Annotation do
   @spec draw(Image.t(), map() | [map()], keyword()) :: Image.t()
   def draw(image, result, opts \\ []) do
     opts = Argument.options!(opts, threshold: 0.5, alpha: 0.5)
-    # The picture's own bytes stay as they are: a buffer is written to in memory of its own.
+    # The bytes of the image do not change, because buffers are copy-on-write.
     canvas = Image.to_buffer(image)
     size = max(1, round(max(image.width, image.height) / 320))
     add(result, canvas, size, opts)
@@ -93,7 +93,7 @@ defmodule Dala.ML.Annotation do
   end
 
   defp add(other, _canvas, _size, _opts),
-    do: Argument.refuse!("what a function of Dala.ML found", other)
+    do: Argument.refuse!("the result of a task of Dala.ML", other)
 
   defp boxes(found, canvas, size) do
     for {thing, index} <- Enum.with_index(found) do

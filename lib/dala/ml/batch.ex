@@ -1,14 +1,13 @@
 defmodule Dala.ML.Batch do
   @moduledoc false
-  # Runs a model on pictures, all at once where its input takes them, and takes what comes out apart
-  # again, picture by picture.
+  # Runs a model on images, in one batch if its input accepts one, and splits the outputs by image.
 
   alias Dala.Gpu.Compute.{Buffer, Error}
   alias Dala.ML.{Gpu, Output}
 
   @doc """
-  Gives the outputs of each picture as a list of `{name, buffer}` in the model's order. `prepare`
-  makes the f32 input of a list of pictures.
+  Returns the outputs for each image as a list of `{name, buffer}` in the model's order. `prepare`
+  creates the f32 input of a list of images.
   """
   def run(model, pictures, prepare) do
     if one_by_one?(model, length(pictures)) do
@@ -43,8 +42,8 @@ defmodule Dala.ML.Batch do
 
   defp real!(outputs, port), do: Output.real!(outputs[port.name], port)
 
-  # Models that take integers take levels from 0 to 255, so half is added before the rest is cut;
-  # those that take signed bytes take the same less 128.
+  # Integer inputs are levels from 0 to 255; adding 0.5 before the truncating cast rounds. Inputs of
+  # signed bytes are levels minus 128.
   defp as_taken(input, %{inputs: [%{dtype: dtype} = port | _]})
        when dtype in [:u8, :s32, :u32, :s64] do
     levels =
@@ -78,8 +77,8 @@ defmodule Dala.ML.Batch do
     raise %Error{
       reason: :shape_mismatch,
       message:
-        "the output #{inspect(name)} has shape #{inspect(output.shape)}, expected one of " <>
-          "#{count} pictures; a list of one picture at a time may do",
+        "the output #{inspect(name)} has shape #{inspect(output.shape)}, expected #{count} as " <>
+          "its first dimension; try one image at a time",
       details: %{}
     }
   end

@@ -1,6 +1,6 @@
 defmodule Dala.ML.Classification do
   @moduledoc """
-  What a picture shows, from the output of a classifier.
+  Decodes the output of a classifier.
   """
 
   alias Dala.Gpu.Compute.Argument
@@ -9,19 +9,19 @@ defmodule Dala.ML.Classification do
   @type class :: %{label: term(), index: non_neg_integer(), score: number() | atom()}
 
   @doc """
-  Gives the likeliest classes, likeliest first.
+  Returns the most likely classes, most likely first.
 
-  The output has one score per class: `{classes}`, `{1, classes}` or `{1, classes, 1, 1}`. One of
-  several rows, `{n, classes}`, gives one list per row. Of several outputs, in a list or a map by
-  name, the one that has this shape is read.
+  The output has one score per class: `{classes}`, `{1, classes}` or `{1, classes, 1, 1}`. For
+  several rows, `{n, classes}`, returns one list per row. If there are several outputs, in a list or
+  a map by name, the one with this shape is used.
 
   ## Options
 
-    * `:k` - how many, 5 by default
-    * `:labels` - a list of names; without, and beyond it, the label is the index
-    * `:softmax` - whether the scores are to be made probabilities, `true` by default; `false` for
-      models that end in a softmax of their own
-    * `:output` - the name of the output to read
+    * `:k` - the number of classes, 5 by default
+    * `:labels` - a list of names; a class without a name has its index as label
+    * `:softmax` - whether to apply a softmax to the scores, `true` by default; `false` for models
+      that end in a softmax
+    * `:output` - the name of the output to use
 
   ## Example
 
@@ -54,7 +54,7 @@ defmodule Dala.ML.Classification do
         do: %{label: Output.label(labels, index), index: index, score: score}
   end
 
-  # The last axis with more than one element; there may be one in front of it, that of the batch.
+  # The last axis with more than one element; only the batch axis may precede it.
   defp class_axis(%{shape: shape}) do
     dims = shape |> Tuple.to_list() |> Enum.with_index() |> Enum.reject(&match?({1, _}, &1))
 

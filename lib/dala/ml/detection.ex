@@ -1,9 +1,9 @@
 defmodule Dala.ML.Detection do
   @moduledoc """
-  Where in a picture things are, from the output of a detector.
+  Decodes the outputs of object detectors.
 
   A detection is a map: `:label`, `:index` of the class, `:score` from 0 to 1, and `:box`, which is
-  `{x, y, width, height}` in the picture's own pixels, cut at its edges.
+  `{x, y, width, height}` in pixels of the image, clipped to the image.
   """
 
   alias Dala.Gpu.Compute.{Argument, Buffer}
@@ -15,36 +15,36 @@ defmodule Dala.ML.Detection do
   @type t :: %{label: term(), index: non_neg_integer(), score: float(), box: Geometry.box()}
 
   @doc """
-  Reads the outputs of a detector, and keeps one detection of each thing.
+  Decodes the outputs of a detector, and applies non-maximum suppression.
 
   `geometry` is that of the model's input, see `Dala.ML.geometry/2`. Several outputs are a list, or
   a map by name.
 
   ## Options
 
-    * `:format` - what the model gives, by default `:yolo_v5`:
-      * `:yolo_v5` - `{1, n, 5 + classes}`: the box's centre and size, how likely it is one, and a
-        score per class, which are multiplied
-      * `:yolo_v8` - `{1, 4 + classes, n}`: likewise, without the fifth, and the other way round
-      * `:yolo_heads` - the heads of YOLOv5 as they are, an output for each grid:
-        `{1, a, h, w, 5 + classes}`, `{1, a * (5 + classes), h, w}` or `{1, h, w, a * (5 + classes)}`,
-        with a anchors
-      * `:boxes` - of a model that suppresses overlaps itself: boxes `{1, n, 4}` as left, top, right
-        and bottom, scores `{1, n}`, classes `{1, n}`, and maybe how many of them there are, `{1}`
-      * `:ssd` - likewise as top, left, bottom and right, in the order of TensorFlow Lite: boxes,
-        classes, scores, how many
-    * `:scale` - what boxes are measured in: `:pixels` of the input, the default of the YOLO
-      formats, or `:unit`, parts of it from 0 to 1, the default of `:boxes` and `:ssd`
-    * `:anchors` - of `:yolo_heads`, a list for each grid, the finest first, of
-      `{width, height}` in pixels; YOLOv5's by default
-    * `:threshold` - the least score, 0.25 by default
-    * `:iou` - boxes that share more than this part of their union are the same thing, 0.45 by
-      default; see `nms/2`. Not for `:boxes` and `:ssd`, which are kept as they are
-    * `:nms` - `:per_class` (the default), or `:agnostic`: also boxes of different classes
-    * `:max` - how many detections at most, 300 by default
-    * `:labels` - a list of names of classes
-    * `:output` - of `:yolo_v5` and `:yolo_v8`, the name of the output to read; by default the one
-      that has the shape
+    * `:format` - the format of the outputs, by default `:yolo_v5`:
+      * `:yolo_v5` - `{1, n, 5 + classes}`: the box's centre and size, the objectness, and a score
+        per class; the score of a detection is the product of the two
+      * `:yolo_v8` - `{1, 4 + classes, n}`: the same without objectness, transposed
+      * `:yolo_heads` - the raw heads of YOLOv5, one output per grid: `{1, a, h, w, 5 + classes}`,
+        `{1, a * (5 + classes), h, w}` or `{1, h, w, a * (5 + classes)}`, with a anchors
+      * `:boxes` - of a model that includes non-maximum suppression: boxes `{1, n, 4}` as left, top,
+        right and bottom, scores `{1, n}`, classes `{1, n}`, and optionally their count, `{1}`
+      * `:ssd` - the same with top, left, bottom and right, in the order of TensorFlow Lite: boxes,
+        classes, scores, count
+    * `:scale` - the unit of boxes: `:pixels` of the input, the default for the YOLO formats, or
+      `:unit`, fractions of the input, the default for `:boxes` and `:ssd`
+    * `:anchors` - for `:yolo_heads`, a list per grid, the finest first, of `{width, height}` in
+      pixels; YOLOv5's by default
+    * `:threshold` - the minimum score, 0.25 by default
+    * `:iou` - the maximum intersection over union of two detections, 0.45 by default; see `nms/2`.
+      Not used for `:boxes` and `:ssd`
+    * `:nms` - `:per_class` (the default), or `:agnostic`, which also compares boxes of different
+      classes
+    * `:max` - the maximum number of detections, 300 by default
+    * `:labels` - a list of class names
+    * `:output` - for `:yolo_v5` and `:yolo_v8`, the name of the output to use; by default the one
+      with the expected shape
 
   ## Example
 
@@ -105,7 +105,7 @@ defmodule Dala.ML.Detection do
     end
   end
 
-  # What a model has suppressed itself is not looked at again.
+  # These models include non-maximum suppression.
   defp kept(found, format, opts) when format in [:boxes, :ssd] do
     found |> Enum.sort_by(& &1.score, :desc) |> Enum.take(Output.count!(:max, opts[:max]))
   end
@@ -113,17 +113,17 @@ defmodule Dala.ML.Detection do
   defp kept(found, _format, opts), do: nms(found, opts)
 
   @doc """
-  Keeps the best of detections that overlap, best first.
+  Applies non-maximum suppression; returns the remaining detections, highest score first.
 
-  A detection goes when the intersection of its box with that of a better one is more than `:iou`
-  of their union. Detections are maps with a `:score`, a `:box`, and an `:index` unless `nms:` is
+  A detection is dropped if the intersection over union of its box and a box with a higher score
+  exceeds `:iou`. Detections are maps with a `:score`, a `:box`, and an `:index` unless `nms:` is
   `:agnostic`.
 
   ## Options
 
     * `:iou` - 0.45 by default
     * `:nms` - `:per_class` (the default) or `:agnostic`
-    * `:max` - how many are kept at most, 300 by default
+    * `:max` - the maximum number of detections, 300 by default
 
   ## Example
 
@@ -155,7 +155,7 @@ defmodule Dala.ML.Detection do
   defp keep(_rest, _same?, _max), do: []
 
   @doc """
-  Gives the part of their union that two boxes share.
+  Returns the intersection over union of two boxes.
 
   ## Example
 
@@ -170,7 +170,7 @@ defmodule Dala.ML.Detection do
     if union > 0, do: width * height / union, else: 0.0
   end
 
-  # A binary of rows, one for each box, and how many floats a row has.
+  # A binary of rows, one per box, and the number of floats in a row.
   defp rows!(outputs, name, format) do
     wanted = wanted(format)
     buffer = outputs |> Output.one!(name, wanted, &fits?(&1, format)) |> Output.f32!()
@@ -192,7 +192,7 @@ defmodule Dala.ML.Detection do
     {Buffer.read(rows), columns}
   end
 
-  # Boxes in pixels of the input. Rows with NaN or infinity in the box are none.
+  # Boxes in pixels of the input. Rows with NaN or infinity in the box are skipped.
   defp candidates(<<>>, _bytes, _context, found), do: Enum.reverse(found)
 
   defp candidates(rows, bytes, context, found) do
@@ -233,7 +233,7 @@ defmodule Dala.ML.Detection do
   defp best(<<_number::binary-4, rest::binary>>, index, best, score),
     do: best(rest, index + 1, best, score)
 
-  # Nothing is left of a box in the border of the input.
+  # A box in the border of the input is outside the image and dropped.
   defp in_picture(%{box: box} = detection, geometry, labels) do
     case Geometry.box(geometry, box) do
       {_x, _y, w, h} = box when w > 0 and h > 0 ->

@@ -1,14 +1,14 @@
 defmodule Dala.ML.Faces do
   @moduledoc """
-  Where in a picture faces are, from the outputs of a BlazeFace model.
+  Decodes the outputs of a BlazeFace model.
 
-  A face is a map, in the picture's own pixels:
+  A face is a map, in pixels of the image:
 
     * `:label` - `"face"`
     * `:score` - from 0 to 1
-    * `:box` - `{x, y, width, height}`, cut at the picture's edges
+    * `:box` - `{x, y, width, height}`, clipped to the image
     * `:keypoints` - a map of `{x, y}` with the keys `:right_eye`, `:left_eye`, `:nose`, `:mouth`,
-      `:right_ear` and `:left_ear`, right being that of the person; they may lie outside
+      `:right_ear` and `:left_ear`, from the person's point of view; they may be outside the image
   """
 
   alias Dala.Gpu.Compute.{Argument, Buffer}
@@ -16,7 +16,7 @@ defmodule Dala.ML.Faces do
 
   @keypoints [:right_eye, :left_eye, :nose, :mouth, :right_ear, :left_ear]
 
-  # The grids of anchors by how many there are: cells along a side, and anchors in each cell.
+  # The grids by the total number of anchors: cells along a side, and anchors per cell.
   @grids %{896 => [{16, 2}, {8, 6}], 2304 => [{48, 1}]}
 
   @type t :: %{
@@ -27,24 +27,24 @@ defmodule Dala.ML.Faces do
         }
 
   @doc """
-  Reads the outputs of a BlazeFace model, and merges those of the same face.
+  Decodes the outputs of a BlazeFace model, and merges overlapping detections.
 
-  There is a score and a row of 16 numbers for each of 896 anchors (two for each of 16 x 16 cells,
-  then six for each of 8 x 8) or of 2304 (one for each of 48 x 48). The numbers are the box's centre
-  and size and six points, in pixels of the input from the anchor. They come as `{1, n, 1}` and
-  `{1, n, 16}`, as these in a part for each grid, or together as `{1, n, 17}` with the score first,
-  in any order.
+  The model returns a score and a row of 16 numbers for each of 896 anchors (two for each of 16 x 16
+  cells, then six for each of 8 x 8) or of 2304 anchors (one for each of 48 x 48). The numbers are
+  the box's centre and size and six points, in pixels of the input relative to the anchor. The
+  outputs are `{1, n, 1}` and `{1, n, 16}`, either whole or split by grid, or together `{1, n, 17}`
+  with the score first, in any order.
 
-  Boxes that overlap are averaged, weighted by their scores, rather than all but one dropped.
+  Overlapping boxes are averaged, weighted by their scores, instead of dropping all but one.
 
   `geometry` is that of the model's input, see `Dala.ML.geometry/2`.
 
   ## Options
 
-    * `:threshold` - the least score, 0.5 by default
-    * `:iou` - boxes that share more than this part of their union are the same face, 0.3 by default
-    * `:max` - how many faces at most, 100 by default
-    * `:output` - the name of the output `{1, n, 17}` to read, where there are several
+    * `:threshold` - the minimum score, 0.5 by default
+    * `:iou` - boxes whose intersection over union exceeds this are the same face, 0.3 by default
+    * `:max` - the maximum number of faces, 100 by default
+    * `:output` - the name of the output `{1, n, 17}` to use, if there are several
 
   ## Example
 
@@ -75,6 +75,19 @@ defmodule Dala.ML.Faces do
     |> Enum.flat_map(&in_picture(&1, geometry))
   end
 
+  @doc false
+  # Whether outputs, as `{name, buffer}`, are those of a face detector: a score and 16 numbers for each
+  # anchor, or both together.
+  @spec outputs?([{String.t() | nil, Buffer.t()}]) :: boolean()
+  def outputs?(named) do
+    anchors = fn columns ->
+      for {_name, %Buffer{shape: {1, n, ^columns}}} <- named, reduce: 0, do: (sum -> sum + n)
+    end
+
+    is_map_key(@grids, anchors.(17)) or
+      (is_map_key(@grids, anchors.(16)) and anchors.(1) == anchors.(16))
+  end
+
   # The scores and the rows of all anchors as binaries.
   defp parts!(named, name) do
     together = for {_, %Buffer{shape: {1, n, 17}}} = each <- named, @grids[n], do: each
@@ -94,7 +107,7 @@ defmodule Dala.ML.Faces do
     end
   end
 
-  # The parts of all grids, the finest first, which has the most anchors.
+  # Joins the parts of all grids, the finest (with the most anchors) first.
   defp joined(named, columns) do
     parts = for {_, %Buffer{shape: {1, n, ^columns}} = buffer} <- named, do: {n, buffer}
 
@@ -147,16 +160,17 @@ defmodule Dala.ML.Faces do
 
         [%{score: score, numbers: corners ++ points}]
 
-      # Unsure, empty, or not all of them numbers, of which the comprehension skips one.
+      # The score is too low, the box is empty, or a number is not finite (the comprehension skips
+      # it).
       _none ->
         []
     end
   end
 
-  # No number.
+  # The score is not a finite number.
   defp candidate(_score, _row, _anchor, _threshold), do: []
 
-  # The best one and all that overlap it become their mean, with the score of the best.
+  # The best detection and all that overlap it are replaced by their mean, with the best score.
   defp merge([best | _] = found, limit, max) when max > 0 do
     {same, others} = Enum.split_with(found, &(&1 == best or overlap(best, &1) > limit))
     total = same |> Enum.map(& &1.score) |> Enum.sum()
@@ -175,7 +189,7 @@ defmodule Dala.ML.Faces do
 
   defp box([x1, y1, x2, y2 | _points]), do: {x1, y1, x2 - x1, y2 - y1}
 
-  # Nothing is left of a box in the border of the input.
+  # A box in the border of the input is outside the image and dropped.
   defp in_picture(%{score: score, numbers: [_, _, _, _ | points] = numbers}, geometry) do
     case Geometry.box(geometry, box(numbers)) do
       {_x, _y, w, h} = box when w > 0 and h > 0 ->

@@ -1,16 +1,17 @@
 defmodule Dala.ML.Geometry do
   @moduledoc """
-  Which part of a picture went to which part of a network's input, and the way back.
+  The mapping between an image and the input of a network.
 
-    * `:picture` - width and height of the picture
+    * `:picture` - width and height of the image
     * `:size` - width and height of the network's input
-    * `:from` - the part of the picture that is used: `{x, y, width, height}`
-    * `:to` - where in the input it is
+    * `:from` - the region of the image that is used: `{x, y, width, height}`
+    * `:to` - the corresponding region of the input
 
-  Places are in pixels from the top left corner; the centre of the first pixel is at 0.5.
+  Coordinates are in pixels from the top left corner; the centre of the first pixel is at 0.5.
   """
 
-  # The rule of `new/3` is also in c_src/kernels/image/preprocess.cpp, in the same integers.
+  # `new/3` must match c_src/kernels/image/resample/preprocess.cpp, which does the same integer
+  # arithmetic.
 
   @enforce_keys [:picture, :size, :from, :to]
   defstruct [:picture, :size, :from, :to]
@@ -20,7 +21,7 @@ defmodule Dala.ML.Geometry do
   @type t :: %__MODULE__{picture: size(), size: size(), from: box(), to: box()}
 
   @doc """
-  Fits a picture into an input, as `Dala.ML.preprocess/2` does.
+  Fits an image into an input, as `Dala.ML.preprocess/2` does.
 
   `fit` is `:stretch`, `:letterbox` or `:crop`.
 
@@ -57,7 +58,7 @@ defmodule Dala.ML.Geometry do
     do: max(1, div(2 * numerator + denominator, 2 * denominator))
 
   @doc """
-  Takes a place in the input to the picture; it may lie outside.
+  Maps a point in the input to the image; the result may be outside the image.
 
   ## Example
 
@@ -70,7 +71,7 @@ defmodule Dala.ML.Geometry do
     do: {x0 + (x - to_x) * w / to_w, y0 + (y - to_y) * h / to_h}
 
   @doc """
-  Takes a box in the input, `{x, y, width, height}`, to the picture, and cuts it at the edges.
+  Maps a box in the input, `{x, y, width, height}`, to the image, and clips it to the image.
 
   ## Example
 

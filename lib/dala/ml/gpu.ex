@@ -6,21 +6,22 @@ defmodule Dala.ML.Gpu do
       {:ok, output} = Dala.ML.Gpu.predict(model, input)
       Dala.ML.Gpu.top_k(output, k: 5)
 
-  Loading reads and checks the file, works out constants, merges layers, and puts the weights on
-  the device. A prediction is then one command: all layers are handed over at once, and the calling
-  process waits for one message. Nothing blocks a scheduler, and any number of processes may use a
-  model at once.
+  Loading parses and validates the file, folds constants, fuses layers, and copies the weights to
+  the device. A prediction is then one command: all layers are submitted together, and the calling
+  process waits for one message. Nothing blocks a scheduler, and any number of processes can use a
+  model concurrently.
 
-  What the first prediction with inputs of a certain shape works out is kept for the next ones. A
-  model whose shapes depend on values (`NonZero`, `NonMaxSuppression`) runs step by step instead.
+  The plan created by the first prediction with a set of input shapes is reused by the next ones. A
+  model whose shapes depend on values (`NonZero`, `NonMaxSuppression`) runs node by node instead.
 
-  The guides list the operators that are supported, of [ONNX](onnx.md), [TFLite](tflite.md) and
-  [TF.js](tfjs.md). A model with others is refused by `load_model/2`, which names all of them.
+  The guides list the supported operators of [ONNX](onnx.md), [TFLite](tflite.md) and
+  [TF.js](tfjs.md). `load_model/2` refuses a model with other operators, and names all of them.
   """
 
   alias Dala.Gpu.Compute.{Argument, Buffer, Command, Error, Native, NxBridge, Runtime}
-  alias Dala.ML.Gpu.{AsKernel, Model, Models, Prediction, Shapes}
-  alias Dala.ML.Models.Contract
+  alias Dala.ML.Gpu.{Model, Prediction, Shapes}
+  alias Dala.ML.Models.{Contract, Location, Registry}
+  alias Dala.Telemetry
 
   @type source :: atom() | Path.t() | {:binary, binary()}
   @type tensor :: Buffer.t() | Nx.Tensor.t()
@@ -32,31 +33,32 @@ defmodule Dala.ML.Gpu do
   Loads a model: one of `available_models/0`, the path of an `.onnx` or `.tflite` file or of the
   `model.json` of a TF.js graph model, the folder of the latter, or the bytes of a file.
 
-  The weights of a TF.js model lie beside its `model.json`, so bytes do not do for one that has any.
-  Only the calling process waits. A file that is not there is `:model_not_found` with the places
-  looked at, one that is damaged `:invalid_model` with what is wrong, and one that needs operators
-  which are not there `:unsupported_op` with all of them and their nodes.
+  A TF.js model with weight files cannot be loaded from bytes; pass the path of its `model.json`.
+  Only the calling process waits. A missing file is the error `:model_not_found`, which lists the
+  searched locations; a damaged one is `:invalid_model`, which describes the problem; a file with
+  unsupported operators is `:unsupported_op`, which lists all of them and their nodes.
 
   ## Options
 
-    * `:models_dir` - a folder to look for names in before the others, see `Dala.ML.Gpu.Models`;
-      none by default
-    * `:as` - a name, atom or string, under which the model is a kernel, and stays loaded until
-      `free_model/1` or `Dala.Gpu.Compute.Kernel.unregister/1`; none by default
-    * `:shapes` - shapes of inputs to get ready for, so that the first prediction with them is as
+    * `:models_dir` - a directory to search for named models before the others, see
+      `Dala.ML.Models`; none by default
+    * `:as` - a name, atom or string, under which to register the model as a kernel. The model then
+      stays loaded until `free_model/1` or `Dala.Gpu.Compute.Kernel.unregister/1`; none by default
+    * `:shapes` - input shapes to prepare plans for, so that the first prediction with them is as
       fast as any: a tuple, a list of tuples in the order of the inputs, or a map by name. By
-      default those that the file fixes, a free first dimension being 1; for a model with a name
-      also the size of its pictures
+      default the shapes that the file fixes, with 1 for a free first dimension; for a named model
+      also the size in its contract
 
   ## Models as kernels
 
-  A model is a kernel under the name that `:as` gives: for `run_kernel/4`, `submit/2` and stages of
-  pipelines, where its layers are part of the one command. It takes the model's inputs in order, and
-  an output of the type that the model gives for them. Of several outputs, the parameter `output`
-  names the one to write. Models whose shapes depend on values are no kernels.
+  The option `:as` registers a model as a kernel for `run_kernel/4`, `submit/2` and stages of
+  pipelines, where its layers are part of the single command. The kernel takes the model's inputs in
+  order, and an output of the shape and type that the model produces for them. If the model has
+  several outputs, the parameter `output` selects the one to write. Models whose shapes depend on
+  values cannot be kernels.
 
-  One of `available_models/0` is a kernel under its own name while somebody has the model; used as a
-  kernel when it is not loaded, it is loaded, and stays.
+  A model of `available_models/0` is a kernel under its own name while a process references the
+  model. If it is used as a kernel without being loaded, it is loaded and stays loaded.
 
   ## Example
 
@@ -80,19 +82,24 @@ defmodule Dala.ML.Gpu do
     opts = Argument.options!(opts, models_dir: nil, as: nil, shapes: nil)
     as = opts[:as] && Command.kernel!(opts[:as])
 
-    with {:ok, name, native_source} <- Models.locate(source, opts[:models_dir]),
-         :ok <- Runtime.ensure(),
-         {:ok, ref, inputs, outputs} <-
-           Runtime.answer(&Native.model_load(native_source, &1)),
-         model = Model.new(ref, if(is_atom(source), do: name, else: as || name), inputs, outputs),
-         model = source |> contract(native_source) |> Contract.bind(model),
-         :ok <- get_ready(model, opts[:shapes]),
-         :ok <- register(model, source, as) do
-      {:ok, model}
+    with {:ok, name, native_source} <- Location.locate(source, opts[:models_dir]),
+         :ok <- Runtime.ensure() do
+      own = if is_atom(source), do: name, else: as || name
+
+      Telemetry.span([:dala, :program, :build], %{kind: :model, name: own}, fn ->
+        with {:ok, ref, inputs, outputs} <-
+               Runtime.answer(&Native.model_load(native_source, &1)),
+             model = Model.new(ref, own, inputs, outputs),
+             model = source |> contract(native_source) |> Contract.bind(model),
+             :ok <- get_ready(model, opts[:shapes]),
+             :ok <- register(model, source, as) do
+          {:ok, model}
+        end
+      end)
     end
   end
 
-  # A file of one's own under a name may not take the shapes that are usual for it.
+  # The result is ignored: a user's file under that name may not accept the usual shapes.
   defp get_ready(model, nil) do
     shapes = Shapes.usual(model)
     if shapes, do: Runtime.answer(&Native.model_get_ready(model.ref, shapes, &1))
@@ -104,22 +111,23 @@ defmodule Dala.ML.Gpu do
     Runtime.answer(&Native.model_get_ready(model.ref, shapes, &1))
   end
 
-  # A file that is loaded by its path may be anything.
-  defp contract(name, {:path, path}) when is_atom(name), do: Contract.find(name, path)
+  # Only named models have a contract.
+  defp contract(name, {:path, path}) when is_atom(name), do: Registry.contract(name, path)
   defp contract(_source, _native_source), do: nil
 
+  # A named model is a kernel while it is referenced; a model registered with `as:` stays loaded.
   defp register(model, source, nil) when is_atom(source),
-    do: AsKernel.register(model, model.name, false)
+    do: Native.model_register(model.ref, model.name, false)
 
   defp register(_model, _source, nil), do: :ok
-  defp register(model, _source, as), do: AsKernel.register(model, as, true)
+  defp register(model, _source, as), do: Native.model_register(model.ref, as, true)
 
   @doc """
-  Tells what a model takes and gives, and how large it is.
+  Describes the inputs, outputs and size of a model.
 
   The map has `:name`, `:inputs` and `:outputs` as in `Dala.ML.Gpu.Model`, `:opset` and `:producer`
-  of the file, `:nodes` after merging, the number of `:parameters`, and the bytes of the weights
-  (`:weight_bytes`) and of what is kept between layers for the shapes seen so far
+  of the file, the number of `:nodes` after fusion, the number of `:parameters`, and the bytes of
+  the weights (`:weight_bytes`) and of the temporaries for the shapes seen so far
   (`:working_bytes`).
 
   ## Example
@@ -138,15 +146,16 @@ defmodule Dala.ML.Gpu do
   end
 
   @doc """
-  Runs a model and gives its output, or a map of its outputs by name when there are several.
+  Runs a model and returns its output, or a map of its outputs by name if there are several.
 
-  The input is one tensor, a list in the order of `model.inputs`, or a map by name; tensors are
-  buffers or Nx tensors, and so is what comes back. Only the calling process waits.
+  The input is one tensor, a list in the order of `model.inputs`, or a map by name. Tensors are
+  buffers or Nx tensors; if an input is an Nx tensor, so are the outputs. Only the calling process
+  waits.
 
   ## Options
 
-    * `:profile` - `true` gives `{:ok, output, layers}` with the time that the device spent on
-      every layer, in order; `false` by default
+    * `:profile` - `true` returns `{:ok, output, layers}` with the time that the device spent on
+      each layer, in order; `false` by default
 
   ## Example
 
@@ -166,8 +175,13 @@ defmodule Dala.ML.Gpu do
       if opts[:profile] do
         profiled(model, buffers, nx?)
       else
-        with {:ok, outputs} <- Runtime.answer(&Native.model_predict(model.ref, buffers, &1)),
-             do: {:ok, outputs(model, outputs, nx?)}
+        Runtime.collect_if_grown()
+
+        Telemetry.span([:dala, :command], %{op: :predict, name: model.name}, fn ->
+          Runtime.collecting(fn ->
+            with {:ok, prediction} <- start(model, buffers, nx?), do: await(prediction)
+          end)
+        end)
       end
     end
   end
@@ -181,9 +195,10 @@ defmodule Dala.ML.Gpu do
   end
 
   @doc """
-  Starts a prediction and returns at once; `await/2` gives its result.
+  Starts a prediction and returns immediately; `await/2` returns its result.
 
-  The inputs are read when the prediction gets to run: do not write to them before it is done.
+  The inputs are captured at the time of the call: you may write to them or free them right away. A
+  process that has 64 predictions which have not started waits here.
 
   ## Example
 
@@ -197,19 +212,32 @@ defmodule Dala.ML.Gpu do
   @spec predict_async(Model.t(), input()) :: {:ok, Prediction.t()} | {:error, Error.t()}
   def predict_async(model, input) do
     Model.check!(model)
+    with {:ok, buffers, nx?} <- inputs(model, input), do: start(model, buffers, nx?)
+  end
+
+  defp start(model, buffers, nx?) do
     ref = make_ref()
 
-    with {:ok, buffers, nx?} <- inputs(model, input),
-         :ok <- Native.model_predict(model.ref, buffers, ref) do
-      {:ok, %Prediction{ref: ref, model: model, owner: self(), nx: nx?}}
+    case Native.model_predict(model.ref, buffers, ref) do
+      {:ok, native} ->
+        {:ok, %Prediction{ref: ref, native: native, model: model, owner: self(), nx: nx?}}
+
+      {:wait, ready} ->
+        Command.prepared(ready)
+        start(model, buffers, nx?)
+
+      {:error, _error} = failed ->
+        failed
     end
   end
 
   @doc """
   Waits for a prediction that this process started.
 
-  `timeout` is in milliseconds or `:infinity`, the default. When it runs out the result is an
-  error with the reason `:timeout`; the prediction goes on, and can be waited for again.
+  `timeout` is in milliseconds or `:infinity`, the default. When it expires, the prediction is
+  abandoned: it does not run if it has not started, its result is dropped, and no message arrives
+  later. The result is then an error with the reason `:timeout`. `yield/2` waits without abandoning
+  it.
 
   ## Example
 
@@ -221,35 +249,75 @@ defmodule Dala.ML.Gpu do
   """
   @spec await(Prediction.t(), timeout()) :: {:ok, output()} | {:error, Error.t()}
   def await(prediction, timeout \\ :infinity) do
-    what = "a prediction, as predict_async/2 gives it"
+    with nil <- yield(prediction, timeout), do: give_up(prediction, timeout)
+  end
+
+  @doc """
+  Waits for a prediction like `await/2`, but returns `nil` when the timeout expires.
+
+  The prediction keeps running, and can be waited for again.
+
+  ## Example
+
+      iex> {:ok, model} = Dala.ML.Gpu.load_model("examples/double.onnx")
+      iex> {:ok, prediction} =
+      ...>   Dala.ML.Gpu.predict_async(model, Dala.Gpu.Compute.buffer([1, 2, 3], {1, 3}))
+      iex> {:ok, output} = Dala.ML.Gpu.yield(prediction, 60_000)
+      iex> {Dala.Gpu.Compute.read_list(output), Dala.ML.Gpu.yield(prediction, 0)}
+      {[2.0, 4.0, 6.0], nil}
+  """
+  @spec yield(Prediction.t(), timeout()) :: {:ok, output()} | {:error, Error.t()} | nil
+  def yield(prediction, timeout) do
+    what = "a prediction returned by predict_async/2"
     %{ref: ref, owner: owner} = Argument.struct!(prediction, Prediction, what)
     timeout = Argument.timeout!(timeout)
 
     unless owner == self() do
       raise ArgumentError,
-            "a prediction is waited for by the process that started it, #{inspect(owner)}, " <>
+            "a prediction must be awaited by the process that started it, #{inspect(owner)}, " <>
               "not by #{inspect(self())}"
     end
 
     receive do
-      {^ref, {:ok, outputs}} -> {:ok, outputs(prediction.model, outputs, prediction.nx)}
-      {^ref, {:error, error}} -> {:error, error}
+      {^ref, result} -> result(prediction, result)
     after
-      timeout ->
-        {:error,
-         %Error{
-           reason: :timeout,
-           message: "the prediction was not done after #{timeout} ms",
-           details: %{timeout: timeout}
-         }}
+      timeout -> nil
     end
   end
 
-  @doc """
-  Gives the memory of a model back; later predictions are the error `:freed`.
+  # The result may arrive between the timeout and this call; it is then returned, and its message
+  # must not be left in the mailbox. While the native side is sending, the message may or may not
+  # have arrived, so the state is polled again.
+  defp give_up(%Prediction{ref: ref} = prediction, timeout) do
+    sending? = Native.model_give_up(prediction.native) == :sending
 
-  Predictions that have started are finished first. A model that nobody refers to is freed by
-  garbage collection.
+    receive do
+      {^ref, result} -> result(prediction, result)
+    after
+      if(sending?, do: 1, else: 0) ->
+        if sending?, do: give_up(prediction, timeout), else: timed_out(timeout)
+    end
+  end
+
+  defp timed_out(timeout) do
+    {:error,
+     %Error{
+       reason: :timeout,
+       message: "the prediction had not finished after #{timeout} ms",
+       details: %{timeout: timeout}
+     }}
+  end
+
+  defp result(prediction, {:ok, outputs}),
+    do: {:ok, outputs(prediction.model, outputs, prediction.nx)}
+
+  defp result(_prediction, {:error, error}), do: {:error, error}
+
+  @doc """
+  Frees the memory of a model; later predictions are the error `:freed`.
+
+  Predictions that have started finish first. A model that no process references is freed by garbage
+  collection.
 
   ## Example
 
@@ -267,14 +335,14 @@ defmodule Dala.ML.Gpu do
   end
 
   @doc """
-  Gives the highest scores of an output with their places, highest first: `[{score, index}]`.
+  Returns the highest scores of an output with their indices, highest first: `[{score, index}]`.
 
-  An output of several rows, `{n, classes}` with n above 1, gives one such list per row.
+  For an output of several rows, `{n, classes}` with n above 1, returns one such list per row.
 
   ## Options
 
-    * `:k` - how many, 5 by default
-    * `:labels` - a list of names to give in place of the indices; none by default
+    * `:k` - the number of scores, 5 by default
+    * `:labels` - a list of names to return instead of the indices; none by default
 
   ## Example
 
@@ -308,7 +376,7 @@ defmodule Dala.ML.Gpu do
   end
 
   @doc """
-  Lists the models that have a name; `Dala.ML.Gpu.Models` says where their files are looked for.
+  Lists the named models; `Dala.ML.Models` documents where their files are searched.
 
   ## Example
 
@@ -316,9 +384,9 @@ defmodule Dala.ML.Gpu do
       [:mobilenet_v2, :yolo_v5, :blazeface, :posenet, :deeplab]
   """
   @spec available_models() :: [atom()]
-  def available_models, do: Models.names()
+  def available_models, do: Registry.names()
 
-  # Inputs in the model's order, and whether any of them was an Nx tensor.
+  # The inputs in the model's order, and whether any of them is an Nx tensor.
   defp inputs(model, input) do
     with {:ok, tensors} <- in_order(model, input) do
       {:ok, Enum.map(tensors, &Buffer.ref!(as_buffer(&1))), Enum.any?(tensors, &nx?/1)}
@@ -373,7 +441,7 @@ defmodule Dala.ML.Gpu do
     end
   end
 
-  # Highest first; what is no number comes last.
+  # Highest first, NaN last.
   defp order(:infinity), do: {0, 0}
   defp order(score) when is_number(score), do: {1, -score}
   defp order(:neg_infinity), do: {2, 0}

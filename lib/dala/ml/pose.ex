@@ -1,14 +1,14 @@
 defmodule Dala.ML.Pose do
   @moduledoc """
-  How people in a picture stand, from the outputs of a PoseNet or MoveNet model.
+  Decodes the outputs of pose estimators: PoseNet and MoveNet.
 
-  A pose is a map, in the picture's own pixels:
+  A pose is a map, in pixels of the image:
 
     * `:score` - the mean of the keypoints' scores
     * `:keypoints` - a list of 17 maps `%{name:, score:, x:, y:}`, from `"nose"` to `"right_ankle"`,
-      left and right being those of the person; see `names/0`
-    * `:box` - the smallest box `{x, y, width, height}` around the keypoints that are sure, `nil`
-      when none is
+      with left and right from the person's point of view; see `names/0`
+    * `:box` - the bounding box `{x, y, width, height}` of the keypoints above the threshold, or
+      `nil` if there are none
   """
 
   alias Dala.Gpu.Compute.{Argument, Buffer}
@@ -34,32 +34,33 @@ defmodule Dala.ML.Pose do
   def names, do: @names
 
   @doc """
-  Reads the outputs of a model: one pose, or with `mode: :multi` a list of them, surest first.
+  Decodes the outputs of a model: one pose, or with `mode: :multi` a list of them, highest score
+  first.
 
-  PoseNet gives, for each cell of a grid, 17 scores (heatmaps), 34 numbers from the cell to the
-  keypoint (first all y, then all x), and twice 32 for the way from one keypoint to the next along
-  the body and back. They are `{1, h, w, c}` or `{1, c, h, w}`, in any order, but for the two of 32:
-  the one whose name has "bwd", or else the second, leads back. MoveNet gives `{1, 1, 17, 3}`: y, x
-  and score of each keypoint.
+  PoseNet returns, for each cell of a grid, 17 scores (heatmaps), 34 offsets from the cell to the
+  keypoint (first all y, then all x), and two displacement fields of 32 channels from one keypoint
+  to the next along the body, forward and backward. Their shapes are `{1, h, w, c}` or
+  `{1, c, h, w}`, in any order; the backward displacements are the output whose name contains "bwd",
+  or else the second one of 32 channels. MoveNet returns `{1, 1, 17, 3}`: y, x and score of each
+  keypoint.
 
-  With `mode: :single`, each keypoint is where its score is highest, so that the picture should show
-  one person. With `mode: :multi`, keypoints that are surer than their neighbours start poses, surest
-  first, and the others are found along the body from there.
+  With `mode: :single`, each keypoint is at its highest score, so the image should show one person.
+  With `mode: :multi`, local maxima of the scores start poses, highest first, and the other
+  keypoints are found from there along the displacements.
 
   `geometry` is that of the model's input, see `Dala.ML.geometry/2`.
 
   ## Options
 
     * `:mode` - `:single` (the default) or `:multi`
-    * `:threshold` - the least score of keypoints that the box is drawn around, and with `:multi` of
-      those that start a pose, 0.5 by default
-    * `:sigmoid` - whether PoseNet's scores are still to be taken through the sigmoid, `true` by
-      default
-    * `:output_stride` - how many pixels of the input a cell is wide; by default the power of two
-      that fits
-    * `:max` - with `:multi`, how many poses at most, 5 by default
-    * `:radius` - with `:multi`, keypoints of the same name that are closer than this in the input
-      are the same, 20 pixels by default
+    * `:threshold` - the minimum score of keypoints in the bounding box, and with `:multi` of those
+      that start a pose, 0.5 by default
+    * `:sigmoid` - whether to apply the sigmoid to PoseNet's scores, `true` by default
+    * `:output_stride` - the width of a cell in pixels of the input; by default the power of two
+      that matches
+    * `:max` - with `:multi`, the maximum number of poses, 5 by default
+    * `:radius` - with `:multi`, keypoints of the same name closer than this, in pixels of the
+      input, are the same keypoint, 20 by default
 
   ## Example
 
@@ -107,7 +108,7 @@ defmodule Dala.ML.Pose do
         buffer |> points(geometry.size) |> pose(geometry, threshold)
 
       {:multi, _buffer} ->
-        raise ArgumentError, "mode: :multi is for PoseNet; the output is that of one pose"
+        raise ArgumentError, "mode: :multi is only for PoseNet; the output has a single pose"
     end
   end
 

@@ -1,13 +1,13 @@
 defmodule Dala.ML.Segmentation do
   @moduledoc """
-  Which class every pixel of a picture is, from the output of a segmentation model.
+  Decodes the output of a semantic segmentation model.
 
   A segmentation is a map:
 
-    * `:width`, `:height` - those of the picture
-    * `:classes` - a binary with a byte for every pixel, row by row: the index of its class
-    * `:areas` - the classes that there are, largest first, as maps of `:label`, `:index`, `:pixels`
-      and `:share` of the picture
+    * `:width`, `:height` - the size of the image
+    * `:classes` - a binary with one byte per pixel, row by row: the index of its class
+    * `:areas` - the classes that occur, largest first, as maps of `:label`, `:index`, `:pixels` and
+      `:share` of the image
   """
 
   alias Dala.Gpu.Compute.{Argument, Buffer, Error}
@@ -23,20 +23,20 @@ defmodule Dala.ML.Segmentation do
         }
 
   @doc """
-  Reads the output of a model: the class with the highest score at every pixel.
+  Decodes the output of a model: the class with the highest score at every pixel.
 
   The output is `{1, classes, h, w}` with a score per class, `{1, h, w, classes}` with
-  `layout: :nhwc`, or `{1, h, w}` with the indices of the classes themselves. There may be 256
-  classes. `geometry` is that of the model's input, see `Dala.ML.geometry/2`; each pixel of the
-  picture has the class of the place in the output that it went to. Of several outputs, in a list or
-  a map by name, the one that has such a shape is read.
+  `layout: :nhwc`, or `{1, h, w}` with class indices. There can be up to 256 classes. `geometry` is
+  that of the model's input, see `Dala.ML.geometry/2`; each pixel of the image gets the class of its
+  position in the output. If there are several outputs, in a list or a map by name, the one with
+  such a shape is used.
 
   ## Options
 
     * `:layout` - `:nchw` (the default) or `:nhwc`
-    * `:labels` - a list of names of classes
-    * `:outside` - the class of pixels that the model was not shown, with `fit: :crop`; 0 by default
-    * `:output` - the name of the output to read
+    * `:labels` - a list of class names
+    * `:outside` - the class of pixels outside the model's input, with `fit: :crop`; 0 by default
+    * `:output` - the name of the output to use
 
   ## Example
 
@@ -68,13 +68,13 @@ defmodule Dala.ML.Segmentation do
   end
 
   @doc """
-  Paints a segmentation: a `Dala.Media.Image` with a colour for each class.
+  Renders a segmentation as a `Dala.Media.Image` with a colour for each class.
 
   ## Options
 
-    * `:colors` - a list of colours by class, see `Dala.Media.Color`; classes beyond it, and all by
-      default, have those of the PASCAL VOC palette, in which class 0 is black
-    * `:alpha` - from 0 to 255, of colours without their own, 255 by default
+    * `:colors` - a list of colours by class, see `Dala.Media.Color`; other classes have the colours
+      of the PASCAL VOC palette, in which class 0 is black
+    * `:alpha` - the alpha of colours that have none, from 0 to 255, 255 by default
 
   ## Example
 
@@ -102,7 +102,7 @@ defmodule Dala.ML.Segmentation do
 
   defp fits?(_buffer), do: false
 
-  # Indices of classes as u8 of shape {h, w}.
+  # Class indices as u8 of shape {h, w}.
   defp class_map!(buffer, layout) do
     if fits?(buffer), do: classes!(buffer, layout), else: Output.mismatch!(buffer, wanted(layout))
   end
@@ -145,7 +145,7 @@ defmodule Dala.ML.Segmentation do
     }
   end
 
-  # A binary per row of the picture. Rows that show the same row of the output are the same term.
+  # One binary per row of the image. Rows that map to the same row of the output share one term.
   defp rows_in_picture(map, {width, height}, geometry, outside) do
     {x0, y0, from_w, from_h} = geometry.from
     {to_x, to_y, to_w, to_h} = geometry.to
@@ -174,9 +174,9 @@ defmodule Dala.ML.Segmentation do
     end
   end
 
-  # For each pixel along an axis the place of its centre in the output, or nil outside the region:
-  # to + (p + 1/2 - from) * to_extent / from_extent, in parts of the input, times the output's
-  # extent. Counted in parts of 1 / (2 * from_extent * size) it is an integer.
+  # For each pixel along an axis the position of its centre in the output, or nil outside the
+  # region: to + (p + 1/2 - from) * to_extent / from_extent, scaled from the input's to the output's
+  # extent. In units of 1 / (2 * from_extent * size) it is an integer.
   defp places(picture, {from, from_extent}, {to, to_extent}, size, extent) do
     for p <- 0..(picture - 1) do
       if p >= from and p < from + from_extent do
@@ -212,7 +212,7 @@ defmodule Dala.ML.Segmentation do
   defp with_alpha({r, g, b}, alpha), do: {r, g, b, alpha}
   defp with_alpha(color, _alpha), do: color
 
-  # The bits of the class in threes, one for each colour, the lowest three as the highest bits.
+  # Bit 3 * step + channel of the class is bit 7 - step of the channel.
   defp voc_color(class, alpha) do
     [r, g, b] =
       for channel <- 0..2 do

@@ -2,21 +2,21 @@ defmodule Mix.Tasks.Dala.Camera do
   @shortdoc "Runs filters on a moving scene, in a window"
 
   @moduledoc """
-  Draws a moving scene, runs a chain of filters on every frame, and shows the result in a window at
-  a steady rate. Prints the frames per second, once a second.
+  Draws an animated scene, runs a chain of filters on every frame, and shows the result in a window
+  at a fixed rate. Prints the frames per second, once a second.
 
       $ mix dala.camera
       $ mix dala.camera beauty "blur radius=6 sigma=3" vignette --rate 60
       $ mix dala.camera sepia --no-window --seconds 5
 
-  The arguments are filters, each with its parameters as `name=value`; without any it is
+  The arguments are filters, each with its parameters as `name=value`; the default is
   `"beauty strength=0.8" "sharpen amount=0.4" vignette`.
 
   Options:
 
-    * `--width`, `--height` - of the frames, 640 by 480
-    * `--rate` - frames per second to aim for, 30; 0 is as fast as possible
-    * `--seconds` - ends after that time; by default it runs until the window is closed
+    * `--width`, `--height` - the size of the frames, 640 by 480 by default
+    * `--rate` - the target rate in frames per second, 30 by default; 0 is as fast as possible
+    * `--seconds` - how long to run; by default until the window is closed
     * `--no-window` - only process and print, for machines without a display
   """
 
@@ -109,7 +109,7 @@ defmodule Mix.Tasks.Dala.Camera do
     if goes_on?(state, count), do: film(state, count, mark)
   end
 
-  # Until the next frame is due, the window may be closed.
+  # Handles window events until the next frame is due.
   defp goes_on?(state, count) do
     due = trunc(state.started + count * state.period)
 

@@ -1,13 +1,13 @@
 defmodule Mix.Tasks.Dala.Doctor do
-  @shortdoc "Shows which OpenCL devices there are and which one is used"
+  @shortdoc "Shows the OpenCL devices and which one is used"
 
   @moduledoc """
-  Prints which OpenCL drivers, platforms and devices there are, which device is used and why, and
-  what to install when there is none.
+  Prints the OpenCL drivers, platforms and devices, which device is used and why, and what to
+  install if there is none.
 
       $ mix dala.doctor
 
-  The exit status is 1 when no device is usable. There are no options.
+  The exit status is 1 if no device is usable. There are no options.
   """
 
   use Mix.Task

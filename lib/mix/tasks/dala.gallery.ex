@@ -2,16 +2,16 @@ defmodule Mix.Tasks.Dala.Gallery do
   @shortdoc "Writes a page that shows every filter"
 
   @moduledoc """
-  Applies every filter to a picture and writes a page that shows each beside the original.
+  Applies every filter to an image and writes a page that shows each result next to the original.
 
       $ mix dala.gallery
       $ mix dala.gallery --picture photo.jpg --out gallery
 
   Options:
 
-    * `--out DIR` - the folder to write to, `_build/gallery` by default
-    * `--picture FILE` - a PNG or JPEG instead of the drawn test scene
-    * `--thumbnails DIR` - also write a small JPEG of each result there
+    * `--out DIR` - the output directory, `_build/gallery` by default
+    * `--picture FILE` - a PNG or JPEG file to use instead of the test scene
+    * `--thumbnails DIR` - also write a small JPEG of each result to this directory
   """
 
   use Mix.Task
@@ -65,7 +65,7 @@ defmodule Mix.Tasks.Dala.Gallery do
     end
   end
 
-  # Every filter with parameters that show what it does, and the picture it starts from.
+  # Every filter with parameters that show its effect, and its input image.
   defp examples(picture) do
     %{width: width, height: height} = picture
     screen = Image.new(width, height, TestScene.frame(width, height, time: 2.0, screen: true))
@@ -92,16 +92,45 @@ defmodule Mix.Tasks.Dala.Gallery do
       resize: %{width: div(width, 8), height: div(height, 8), mode: :bilinear},
       crop: %{x: div(width, 2), y: div(height, 4), width: div(width, 2), height: div(height, 2)},
       flip: %{direction: :horizontal},
-      rotate: %{angle: 20}
+      rotate: %{angle: 20},
+      threshold: %{level: 0.5},
+      erode: %{radius: 3},
+      dilate: %{radius: 3},
+      open: %{radius: 4},
+      close: %{radius: 4},
+      affine: %{matrix: {0.9, 0.25, -0.1 * width, -0.1, 0.9, 0.1 * height}},
+      perspective: %{to: leaning(width, height), from: corners(width, height)}
     ]
 
+    # Filters that correct a picture begin with one that needs it.
+    dull = apply_all(picture, [{:contrast, %{value: -0.6}}, {:brightness, %{value: -0.15}}])
+    warm = apply_all(picture, [{:white_balance, %{temperature: 12_000}}])
+
+    corrected =
+      for {name, params, before} <- [
+            {:auto_levels, %{}, dull},
+            {:auto_white_balance, %{}, warm},
+            {:equalize, %{}, dull},
+            {:clahe, %{clip_limit: 3.0}, dull}
+          ],
+          do: {name, [{name, params}], before}
+
     keyed = {:chroma_key, [{:chroma_key, %{color: {0, 200, 50}, threshold: 0.3}}], screen}
-    for({name, params} <- plain, do: {name, [{name, params}], picture}) ++ [keyed] ++ by_model()
+    plain = for {name, params} <- plain, do: {name, [{name, params}], picture}
+    plain ++ corrected ++ [keyed] ++ by_model()
   end
 
-  # Those that look for a person, where their model is installed and there is one to look for.
+  defp corners(width, height), do: [{0, 0}, {width, 0}, {width, height}, {0, height}]
+
+  # A picture on a wall that one walks along.
+  defp leaning(width, height) do
+    for {x, y} <- [{0.1, 0.05}, {0.9, 0.25}, {0.9, 0.75}, {0.1, 0.95}],
+        do: {x * width, y * height}
+  end
+
+  # The filters that segment a person, if their model is installed.
   defp by_model do
-    with {:ok, _path} <- Dala.ML.Gpu.Models.find(:deeplab, nil),
+    with {:ok, _path} <- Dala.ML.Models.Location.find(:deeplab, nil),
          {:ok, portrait} <- Image.read("examples/pictures/astronaut.jpg") do
       for {name, params} <- [segmentation: %{style: :highlight}, background_replace: %{blur: 12}],
           do: {name, [{name, params}], portrait}
@@ -112,7 +141,7 @@ defmodule Mix.Tasks.Dala.Gallery do
     end
   end
 
-  # Shadows to blue, lights to orange, as a `.cube` file has it.
+  # A lookup table that shifts shadows to blue and highlights to orange.
   defp evening do
     last = 16
 
@@ -158,7 +187,7 @@ defmodule Mix.Tasks.Dala.Gallery do
     write!(small, Path.join(folder, "#{name}.jpg"), quality: 80)
   end
 
-  # JPEG has no alpha, so what is transparent is shown the way it usually is.
+  # JPEG has no alpha, so transparency is shown as a checkerboard.
   defp over_checks(%Image{width: width, height: height} = image) do
     checks =
       for y <- 0..(height - 1), x <- 0..(width - 1), into: <<>> do
@@ -220,7 +249,7 @@ defmodule Mix.Tasks.Dala.Gallery do
             background: repeating-conic-gradient(#ddd 0 25%, #fff 0 50%) 0 0 / 24px 24px; }
     </style>
     <h1>Filters of Dala GPU</h1>
-    <p>Left the picture (#{picture.width} by #{picture.height}), right the same after the filter.</p>
+    <p>Left: the original (#{picture.width} by #{picture.height}). Right: the result.</p>
     #{rows}
     </html>
     """

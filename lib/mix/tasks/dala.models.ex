@@ -2,7 +2,7 @@ defmodule Mix.Tasks.Dala.Models do
   @shortdoc "Lists, installs and removes models"
 
   @moduledoc """
-  Gets the models that `Dala.ML.Gpu.load_model/2` knows by name.
+  Installs the models that `Dala.ML.Gpu.load_model/2` loads by name.
 
       $ mix dala.models list
       $ mix dala.models install blazeface
@@ -11,20 +11,20 @@ defmodule Mix.Tasks.Dala.Models do
       $ mix dala.models remove posenet
       $ mix dala.models import mobilenetv2-12.onnx --as mobilenet_v2
 
-  The licence of each is shown before it is installed. `all` leaves out those whose licence has to
-  be accepted first, unless it is.
+  The licence of each model is shown before it is installed. `all` skips models whose licence must
+  be accepted, unless `--accept-licence` is given.
 
   Options:
 
-    * `--models-dir DIR` - the folder of the models; by default the one that `load_model/2` looks at
-      first, see `Dala.ML.Gpu.Models`
-    * `--accept-licence` - install a model whose licence asks for more than naming its owner
-    * `--source ADDRESS --sha256 HEX` - install from there: an `https:` or `file:` address of an
-      `.onnx` or `.tflite` file, or of a `.tar.gz` archive with such a file or a TF.js model
-    * `--force` - install again what is installed
-    * `--as NAME` - which model an imported file is
+    * `--models-dir DIR` - the models directory; by default the first that `load_model/2` searches,
+      see `Dala.ML.Models`
+    * `--accept-licence` - accept a licence that requires more than attribution
+    * `--source URL --sha256 HEX` - another source: the `https:` or `file:` URL of an `.onnx` or
+      `.tflite` file, or of a `.tar.gz` archive with such a file or a TF.js model
+    * `--force` - reinstall an installed model
+    * `--as NAME` - the name of an imported model
 
-  The exit status is 1 when something could not be done.
+  The exit status is 1 on failure.
   """
 
   use Mix.Task
@@ -32,7 +32,7 @@ defmodule Mix.Tasks.Dala.Models do
   alias Dala.Gpu.Compute.Bytes
   alias Dala.ML.Gpu
   alias Dala.ML.Models
-  alias Dala.ML.Models.Display
+  alias Dala.ML.Models.{Display, Location}
 
   @switches [
     models_dir: :string,
@@ -66,13 +66,14 @@ defmodule Mix.Tasks.Dala.Models do
           to_string(model.name),
           to_string(model.task),
           input(model),
-          Bytes.format(model.bytes || model.download_bytes),
+          Bytes.format(model.download_bytes),
+          if(model.bytes, do: Bytes.format(model.bytes), else: "-"),
           model.licence.name,
           state(model)
         ]
       end
 
-    say(Display.table([~w(name task input size licence installed) | rows]))
+    say(Display.table([~w(name task input download size licence installed) | rows]))
     say("\nFolder: #{folder(opts)}")
   end
 
@@ -102,7 +103,7 @@ defmodule Mix.Tasks.Dala.Models do
     results = for model <- now, do: {model.name, try_install(model, opts)}
 
     for model <- later do
-      say("\n#{model.name} is left out: #{model.licence.text}")
+      say("\n#{model.name} is skipped: #{model.licence.text}")
       say("  mix dala.models install #{model.name} --accept-licence")
     end
 
@@ -125,12 +126,15 @@ defmodule Mix.Tasks.Dala.Models do
   end
 
   defp command(["import", path], opts) do
-    name = opts[:as] || Mix.raise("import needs --as NAME, one of #{names()}")
+    name = opts[:as] || Mix.raise("import requires --as NAME, one of #{names()}")
     opts = options!(Keyword.delete(opts, :as), [])
 
     case Models.import_file(path, known!(name), opts) do
-      {:ok, folder} -> say("#{name} is #{path} now, in #{folder}#{overruled(name, folder, opts)}")
-      {:error, error} -> Mix.raise(Exception.message(error))
+      {:ok, folder} ->
+        say("installed #{path} as #{name} in #{folder}#{overruled(name, folder, opts)}")
+
+      {:error, error} ->
+        Mix.raise(Exception.message(error))
     end
   end
 
@@ -155,7 +159,7 @@ defmodule Mix.Tasks.Dala.Models do
     say("\n#{model.name}: #{model.about}")
 
     if opts[:source],
-      do: say("  licence: as #{opts[:source]} says"),
+      do: say("  licence: see #{opts[:source]}"),
       else: say("  licence: #{model.licence.name}. #{model.licence.text}")
 
     display = Display.start()
@@ -174,16 +178,16 @@ defmodule Mix.Tasks.Dala.Models do
   end
 
   defp way_out(model, %{reason: :download_failed}) do
-    "\n  A file that you have already: mix dala.models import PATH --as #{model.name}"
+    "\n  If you have the file: mix dala.models import PATH --as #{model.name}"
   end
 
   defp way_out(_model, _error), do: ""
 
-  # A file by hand is found first.
+  # A file that was put there by hand takes precedence.
   defp overruled(name, folder, opts) do
-    case Gpu.Models.find(:"#{name}", opts[:models_dir]) do
+    case Location.find(:"#{name}", opts[:models_dir]) do
       {:ok, path} ->
-        if Path.dirname(path) == folder, do: "", else: "; but #{path} is found before it"
+        if Path.dirname(path) == folder, do: "", else: "; but #{path} takes precedence"
 
       {:error, _error} ->
         ""
@@ -196,19 +200,21 @@ defmodule Mix.Tasks.Dala.Models do
         opts
 
       [key | _] ->
-        Mix.raise("--#{key |> to_string() |> String.replace("_", "-")} is not for this")
+        Mix.raise(
+          "--#{key |> to_string() |> String.replace("_", "-")} does not apply here#{help()}"
+        )
     end
   end
 
   defp known!(name) do
     if name in Enum.map(Gpu.available_models(), &to_string/1),
       do: name,
-      else: Mix.raise("there is no model #{name}; the models are #{names()}")
+      else: Mix.raise("unknown model #{name}; the models are #{names()}")
   end
 
   defp names, do: Enum.join(Gpu.available_models(), ", ")
 
-  defp folder(opts), do: opts[:models_dir] |> Gpu.Models.folders() |> hd()
+  defp folder(opts), do: Location.first_folder!(opts[:models_dir])
 
   defp input(%{input: {width, height}}), do: "#{width}x#{height} RGB"
 

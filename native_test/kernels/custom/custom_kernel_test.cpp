@@ -45,7 +45,7 @@ TEST_CASE("a custom kernel gets its arguments by name") {
   auto out = buffer<float>({0, 0, 0});
   run("test_axpy", {x, y}, out, {{"gain", 2.0}});
   CHECK(read<float>(out) == std::vector<float>{12, 24, 36});
-  run("test_axpy", {x, y}, x, {{"gain", int64_t{3}}});  // onto an input
+  run("test_axpy", {x, y}, x, {{"gain", int64_t{3}}});  // in place
   CHECK(read<float>(x) == std::vector<float>{13, 26, 39});
 
   CHECK(test::must_fail([&] { run("test_axpy", {x, y}, out); }).reason == Reason::invalid_param);
@@ -67,7 +67,7 @@ TEST_CASE("elements that a kernel does not write keep their value") {
                 "}\n",
                 0));
   auto out = buffer(std::vector<int32_t>(2000, 7));
-  const auto held = engine().runtime().read(out, nullptr);  // the next write needs new memory
+  const auto held = engine().runtime().read(out, nullptr);  // forces the next write to copy
   run("test_first_only", {}, out);
   const auto values = read<int32_t>(out);
   CHECK(values[0] == 42);
@@ -104,13 +104,13 @@ TEST_CASE("images: two dimensions, sizes filled in, vectors of channels") {
   CHECK(read<uint8_t>(flat_out) == pixels);
 }
 
-TEST_CASE("an empty output runs nothing") {
+TEST_CASE("an empty output launches nothing") {
   add(source_of("test_empty", "__kernel void test_empty(__global int* output) { output[0] = 1; }",
                 0));
   run("test_empty", {}, buffer(std::vector<int32_t>{}, {0, 3}));
 }
 
-TEST_CASE("sources that cannot be called are refused with what to change") {
+TEST_CASE("sources that cannot be called are refused with advice") {
   CHECK(registering("fn input: Tensor<f32> {}", 1).reason == Reason::build_failed);
   CHECK(registering("__kernel void test_bad(__global float* x, __global float* output) {}", 1)
             .message ==
@@ -151,7 +151,80 @@ TEST_CASE("integer params are checked against the argument's type") {
         }).reason == Reason::invalid_param);
 }
 
-TEST_CASE("a built-in kernel cannot be replaced; a custom one can, and goes when told to") {
+TEST_CASE("more __local memory than the device has is an error at registration") {
+  const uint64_t most = engine().runtime().device().info().local_memory;
+  const Error error = registering(
+      "__kernel void test_bad(__global int* output) {\n"
+      "  __local int shared[" +
+          std::to_string(most / 4 + 1) +
+          "];\n"
+          "  shared[get_local_id(0)] = output[0];\n"
+          "  barrier(CLK_LOCAL_MEM_FENCE);\n"
+          "  output[0] = shared[get_local_size(0) - 1 - get_local_id(0)];\n"
+          "}\n",
+      0);
+  CHECK(error.reason == Reason::unsupported);
+  CHECK(error.message.find("bytes of __local memory") != std::string::npos);
+}
+
+TEST_CASE("a kernel is compiled before its launch, and for other launches on request") {
+  add(source_of("test_ahead",
+                "__kernel void test_ahead(__global int* output, int n) {\n"
+                "  output[get_global_id(0)] = n;\n"
+                "}\n",
+                0));
+  const auto ready = [](int64_t count) {
+    const BufferPtr output = test::zeros(DType::s32, {count});
+    const Stage stage = engine().stage("test_ahead", {}, output, {});
+    const auto& step = std::get<KernelStep>(stage.launch->steps.front());
+    return step.program->ready_for(step.entry, step.range);
+  };
+  for (int64_t count : {1, 7, 8, 24, 64, 1000, 640, 128 * 1024}) {
+    CAPTURE(count);
+    CHECK(ready(count));
+  }
+  const bool ahead = !engine().runtime().device().compiles_at_launch();
+  CHECK(ready(100'001) == ahead);
+  auto output = test::zeros(DType::s32, {100'001});
+  run("test_ahead", {}, output);
+  CHECK(read<int32_t>(output).back() == 100'001);
+  CHECK(ready(100'001));
+}
+
+TEST_CASE("a kernel that casts const away does not reach memory that a binary shows") {
+  CustomSource source = source_of("test_cast",
+                                  "__kernel void test_cast(__global const int* x,\n"
+                                  "                        __global int* output) {\n"
+                                  "  ((__global int*)x)[get_global_id(0)] = -1;\n"
+                                  "  output[get_global_id(0)] = x[get_global_id(0)];\n"
+                                  "}\n",
+                                  1);
+  add(source);
+  const std::vector<int32_t> sevens(4096, 7);
+  const auto shown = std::make_shared<std::vector<int32_t>>(sevens);
+  const TensorType type{DType::s32, {4096}};
+  auto borrowed = engine().runtime().from_host(type, shown->data(), shown);
+  auto output = test::zeros(DType::s32, {4096});
+  run("test_cast", {borrowed}, output);
+  CHECK(*shown == sevens);
+  CHECK(read<int32_t>(output).front() == -1);
+
+  // Memory shown by a binary that was read back.
+  auto own = test::zeros(DType::s32, {4096});
+  const auto held = engine().runtime().read(own, nullptr);
+  if (held.pending) engine().runtime().wait(*held.pending);
+  run("test_cast", {own}, output);
+  CHECK(*reinterpret_cast<const int32_t*>(held.readback->data()) == 0);
+
+  source.trusted = true;
+  add(source);
+  if (engine().runtime().device().shares_host_memory()) {
+    run("test_cast", {borrowed}, output);
+    CHECK(shown->front() == -1);  // a trusted kernel that violates its const writes to the binary
+  }
+}
+
+TEST_CASE("a custom kernel can be replaced and removed, a built-in one cannot") {
   CHECK(test::must_fail([&] {
           add(source_of("relu", "__kernel void relu(__global int* output) {}", 0));
         }).reason == Reason::invalid_param);

@@ -1,5 +1,5 @@
-// References of the drawing kernels: every pixel asks for itself whether it is drawn on, and
-// colours are mixed in floating point.
+// Reference implementations of the drawing kernels: coverage is tested for each pixel by itself,
+// and colours are mixed in floating point.
 #include <doctest/doctest.h>
 
 #include <cmath>
@@ -9,7 +9,7 @@
 namespace dala::test {
 namespace {
 
-constexpr int64_t kBefore = 0x5a;  // what outputs hold before a case runs
+constexpr int64_t kBefore = 0x5a;  // the value of output bytes before a case runs
 
 Case drawing(const Shape& shape, std::vector<std::pair<std::string, int64_t>> integers,
              std::vector<double> color) {
@@ -29,7 +29,7 @@ std::vector<double> color_of(const Case& example) {
   return color;
 }
 
-// Draws where `inside` says so.
+// Draws the pixels for which `inside` is true.
 template <typename Inside>
 Tensor drawn(const Case& example, bool blend, Inside inside) {
   Tensor result(example.output);
@@ -94,7 +94,7 @@ std::vector<Case> lines(DType) {
   };
   add({0, 3, 4}, {0, 0, 2, 2}, {1, 2, 3});
   add({1, 1, 4}, {0, 0, 0, 0}, {1, 2, 3});
-  // To the sixteen corners of a box around, within and beyond the image.
+  // To points around, within and beyond the image.
   for (int64_t x : {-20, 0, 9, 40}) {
     for (int64_t y : {-30, 0, 6, 50}) {
       add({7, 10, 4}, {4, 3, x, y}, {10, 200, 30, 77});
@@ -110,8 +110,8 @@ std::vector<Case> lines(DType) {
   return cases;
 }
 
-// A pixel is on the line when the line, at the pixel's place along its longer direction, rounds
-// to it; halves go up.
+// A pixel is on the line if the line, at the pixel's position along its longer axis, rounds to the
+// pixel; halves round up.
 const SubjectOf kDrawLine("draw_line",
                           {lines, [](const Case& example, const std::vector<Tensor>&) {
                              const auto x0 = static_cast<__int128>(integer(example, "x0"));
@@ -136,6 +136,41 @@ const SubjectOf kDrawLine("draw_line",
                                       exact < (2 * across + 1) * size;
                              });
                            }});
+
+std::vector<Case> circles(DType) {
+  std::vector<Case> cases;
+  const auto add = [&](const Shape& shape, std::vector<int64_t> r, std::vector<double> color) {
+    cases.push_back(drawing(shape, {{"x", r[0]}, {"y", r[1]}, {"radius", r[2]}}, color));
+    for (int64_t thickness : {1, 3, 50}) {
+      cases.push_back(drawing(
+          shape, {{"x", r[0]}, {"y", r[1]}, {"radius", r[2]}, {"thickness", thickness}}, color));
+    }
+  };
+  add({0, 3, 4}, {0, 0, 2}, {1, 2, 3});
+  add({1, 1, 4}, {0, 0, 0}, {1, 2, 3});
+  add({9, 11, 4}, {5, 4, 3}, {10, 200, 30, 77});
+  add({9, 11, 4}, {-2, 9, 6}, {10, 200, 30});
+  add({9, 11, 4}, {40, 4, 3}, {10, 200, 30});
+  add({9, 11, 4}, {1000000000, 4, 999999995}, {5, 6, 7});
+  add({70, 130, 4}, {60, 30, 50}, {5, 6, 7, 128});
+  return cases;
+}
+
+// A pixel is part of the circle by its distance from the centre.
+const SubjectOf kDrawCircle("draw_circle",
+                            {circles, [](const Case& example, const std::vector<Tensor>&) {
+                               const int64_t radius = integer(example, "radius");
+                               const bool ring = example.params.count("thickness") != 0;
+                               const int64_t hole =
+                                   ring ? radius - integer(example, "thickness") : -1;
+                               return drawn(example, true, [=](int64_t x, int64_t y) {
+                                 const long double distance = std::hypot(
+                                     static_cast<long double>(x - integer(example, "x")),
+                                     static_cast<long double>(y - integer(example, "y")));
+                                 return distance < radius + 0.5L &&
+                                        (hole < 0 || distance > hole + 0.5L);
+                               });
+                             }});
 
 const SubjectOf kFlatten(
     "flatten",
@@ -164,7 +199,7 @@ const SubjectOf kFlatten(
 
 }  // namespace
 
-TEST_CASE("drawing kernels say what does not fit") {
+TEST_CASE("drawing kernels report mismatches of shape, element type and parameters") {
   const BufferPtr image = zeros(DType::u8, {4, 4, 4});
   const Params rectangle{{"x", int64_t{0}},
                          {"y", int64_t{0}},
@@ -183,14 +218,14 @@ TEST_CASE("drawing kernels say what does not fit") {
   CHECK(failure([&] {
           run("fill_rect", {}, zeros(DType::f32, {4, 4, 4}), rectangle);
         }) == "dtype_mismatch: the output of fill_rect is f32, expected u8");
-  for (const auto& [name, value] : std::initializer_list<std::pair<std::string, ParamValue>>{
+  for (const auto& bad : std::initializer_list<std::pair<std::string, ParamValue>>{
            {"width", int64_t{-1}},
            {"x", int64_t{1000000001}},
            {"x", 0.5},
            {"color", std::vector<double>{1, 2}},
            {"color", std::vector<double>{1, 2, 256}},
            {"color", std::vector<double>{1, 2, -1, 0}}}) {
-    const auto error = error_of([&] { run("fill_rect", {}, image, with(name, value)); });
+    const auto error = error_of([&] { run("fill_rect", {}, image, with(bad.first, bad.second)); });
     REQUIRE(error);
     CHECK(error->reason == Reason::invalid_param);
   }

@@ -1,4 +1,4 @@
-// Elementwise kernels at the edges of their rules: special values, wrapping, saturation.
+// Edge cases of the elementwise kernels: special values, wrapping, saturation.
 #include <doctest/doctest.h>
 
 #include <cmath>
@@ -35,7 +35,7 @@ std::vector<To> cast(const std::vector<From>& input) {
   return read<To>(output);
 }
 
-// Elements as text, which can be compared where NaN is among them.
+// Elements as text, which compares equal where both are NaN.
 template <typename T>
 std::string show(const std::vector<T>& elements) {
   std::string result;
@@ -64,7 +64,7 @@ TEST_CASE("float division follows IEEE") {
         "inf -inf nan 0 ");
 }
 
-TEST_CASE("min and max give NaN when either argument is NaN") {
+TEST_CASE("min and max return NaN when either argument is NaN") {
   for (const char* kernel : {"elementwise_min", "elementwise_max"}) {
     CHECK(show(binary_result<float>(kernel, {kNan, 1, kNan, kNan}, {1, kNan, kNan, -kInf})) ==
           "nan nan nan nan ");
@@ -102,7 +102,7 @@ void check_functions_on_a_grid(long double tolerance) {
   const std::vector<T> logs = unary_result<T>("log", bases);
   const auto agrees = [tolerance](T got, T expected) {
     if (std::isnan(expected)) return std::isnan(got);
-    // Devices may take denormals for 0, and what rounds to the largest number for infinity.
+    // Devices may flush denormals to 0.
     if (std::fabs(expected) < std::numeric_limits<T>::min()) {
       return std::fabs(got) <= std::numeric_limits<T>::min();
     }
@@ -135,7 +135,7 @@ TEST_CASE("functions at the ends of their range") {
   CHECK(show(unary_result<float>("tanh", {-kInf, 0, kInf, -50, 50, kNan})) == "-1 0 1 -1 1 nan ");
 }
 
-TEST_CASE("the smallest integer is its own negative and absolute value") {
+TEST_CASE("neg and abs keep the smallest integer as it is") {
   constexpr auto kMin = std::numeric_limits<int64_t>::min();
   CHECK(unary_result<int64_t>("neg", {kMin, 5}) == std::vector<int64_t>{kMin, -5});
   CHECK(unary_result<int64_t>("abs", {kMin, -5}) == std::vector<int64_t>{kMin, 5});

@@ -1,4 +1,4 @@
-// Kernels made from an expression.
+// Kernels built from an expression.
 #include "kernels/elementwise/expression.hpp"
 
 #include <doctest/doctest.h>
@@ -55,6 +55,32 @@ TEST_CASE("an expression that does not compile is reported by the run") {
   CHECK(error->reason == Reason::build_failed);
 }
 
+TEST_CASE("expressions that would overflow a compiler's stack are refused") {
+  const auto refusal = [](const std::string& expression) {
+    return failure([&] { make_pointwise_expression("f", expression, 1, {}); });
+  };
+  std::string sum = "x";
+  for (int i = 0; i < 50'000; ++i) sum += "+x";
+  CHECK(refusal(sum) ==
+        "invalid_param: the expression of f has 100001 characters, at most 4096 are allowed");
+  CHECK(refusal(std::string(200'000, '-') + "x") ==
+        "invalid_param: the expression of f has 200001 characters, at most 4096 are allowed");
+  CHECK(refusal(std::string(17, '-') + "x") ==
+        "invalid_param: the expression of f has more than 16 prefix operators in a row");
+  CHECK(refusal(std::string(65, '(') + "x" + std::string(65, ')')) ==
+        "invalid_param: the expression of f nests parentheses more than 64 levels deep");
+}
+
+TEST_CASE("an expression of the maximum length and depth compiles") {
+  std::string expression = std::string(64, '(') + "x" + std::string(64, ')') + "- - - - - - - -x";
+  while (expression.size() + 2 <= 4096) expression += "+x";
+  const Registered longest(make_pointwise_expression("longest", expression, 1, {}));
+  const BufferPtr output = zeros(DType::f32, {2});
+  run("longest", {buffer<float>({0, 1})}, output);
+  const auto terms = static_cast<float>((expression.size() - 128 - 1 - 16) / 2);
+  CHECK(read<float>(output)[1] == doctest::Approx(2 + terms));
+}
+
 TEST_CASE("text that is more than an expression is refused") {
   const auto refusal = [](const std::string& expression) {
     return failure([&] { make_pointwise_expression("f", expression, 1, {}); });
@@ -66,15 +92,14 @@ TEST_CASE("text that is more than an expression is refused") {
                   text);
   }
   CHECK(refusal("x\n+ 1") == "invalid_param: the expression of f must be one line of plain ASCII");
-  CHECK(refusal("x) + (1") ==
-        "invalid_param: the expression of f has parentheses that do not match");
+  CHECK(refusal("x) + (1") == "invalid_param: the expression of f has unbalanced parentheses");
   CHECK(refusal(" ") == "invalid_param: the expression of f is empty");
   CHECK(failure([] { make_pointwise_expression("f", "x", 5, {}); }) ==
         "invalid_param: f takes 1 to 4 inputs, got 5");
   CHECK(failure([] { make_pointwise_expression("f", "x", 1, {"2x"}); }) ==
-        "invalid_param: parameters of f are named like C variables, got 2x");
+        "invalid_param: parameter names of f must be C identifiers, got 2x");
   CHECK(failure([] { make_pointwise_expression("f", "x", 1, {"y"}); }) ==
-        "invalid_param: the parameter y of f has a name already taken");
+        "invalid_param: the parameter name y of f is taken by an input or another parameter");
 }
 
 }  // namespace dala::test

@@ -333,7 +333,7 @@ TEST_CASE("a buffer that is freed between runs is reported with its stage, thoug
 TEST_CASE("a command that does not run leaves all outputs as they were") {
   struct Gone : Client {
     uint64_t key() const override { return 77; }
-    bool alive() const override { return false; }
+    bool wants_result() const override { return false; }
   };
   std::vector<float> x = floats(5000);
   auto a = buffer(x);

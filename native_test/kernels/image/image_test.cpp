@@ -1,5 +1,4 @@
-// What counts as a picture: shapes, flat buffers with their size in parameters, and what is said
-// about others.
+// Valid images: shapes, flat buffers with their size in parameters, and the errors for others.
 #include <doctest/doctest.h>
 
 #include "kernels/image/pictures.hpp"
@@ -14,7 +13,7 @@ std::string trying(const Shape& shape, const Params& params = {}) {
 
 }  // namespace
 
-TEST_CASE("a picture has one, three or four channels") {
+TEST_CASE("an image has one, three or four channels") {
   const std::string wanted = ", expected {h, w}, or {h, w, c} with 1, 3 or 4 channels";
   for (const Shape& shape : {Shape{}, Shape{2, 2, 2}, Shape{2, 2, 5}, Shape{1, 2, 2, 3}}) {
     CHECK(trying(shape) ==
@@ -25,7 +24,7 @@ TEST_CASE("a picture has one, three or four channels") {
   }
 }
 
-TEST_CASE("a flat buffer is a picture only with its size") {
+TEST_CASE("a flat buffer is an image only with its size") {
   const Params size{{"width", int64_t{3}}, {"height", int64_t{2}}};
   CHECK(trying({18}) ==
         "shape_mismatch: input 0 of blur has shape {18}, expected {h, w} or {h, w, c}, or the "
@@ -48,7 +47,7 @@ TEST_CASE("a flat buffer is a picture only with its size") {
         "of 1, 3 or 4 channels");
 }
 
-TEST_CASE("a flat buffer gives what the shaped one gives") {
+TEST_CASE("a flat buffer has the same result as a shaped one") {
   std::vector<uint8_t> levels;
   for (int i = 0; i < 5 * 4 * 3; ++i) levels.push_back(static_cast<uint8_t>(i * 37));
   const BufferPtr shaped = zeros(DType::u8, {4, 5, 3});
@@ -58,7 +57,7 @@ TEST_CASE("a flat buffer gives what the shaped one gives") {
   CHECK(read<uint8_t>(shaped) == read<uint8_t>(flat));
 }
 
-TEST_CASE("parameters that repeat the shape have to agree with it") {
+TEST_CASE("parameters that repeat the shape must agree with it") {
   CHECK(trying({2, 3, 4}, {{"width", int64_t{3}}, {"channels", int64_t{4}}}) == "no error");
   CHECK(trying({2, 3, 4}, {{"width", int64_t{2}}}) ==
         "shape_mismatch: input 0 of blur has shape {2, 3, 4}, expected the width 2");

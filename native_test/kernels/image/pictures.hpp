@@ -1,4 +1,4 @@
-// Pictures on the host: elements by row, column and channel, mirrored beyond the edges by walking
+// Images on the host: elements by row, column and channel, mirrored beyond the edges by stepping
 // instead of by formula.
 #pragma once
 
@@ -23,7 +23,7 @@ struct Picture {
   }
 };
 
-// Where one gets who walks from 0 to a place, turning round at the first and the last of `count`.
+// The index after `place` steps from 0 that reverse at the first and the last of `count`.
 inline int64_t walk(int64_t place, int64_t count) {
   if (place >= 0 && place < count) return place;
   if (count == 1) return 0;
@@ -41,7 +41,7 @@ inline long double level(const Tensor& picture, size_t index) {
                            : static_cast<long double>(picture.integers[index]);
 }
 
-// A result in the element type; floats are compared with what they were computed from.
+// Stores a result in the element type; floats keep the precision in which they were computed.
 inline void set_level(Tensor& picture, size_t index, long double value) {
   if (picture.is_real()) {
     picture.reals[index] = value;
@@ -60,11 +60,11 @@ inline double number_of(const Params& params, const std::string& name, double fa
   return std::get<double>(found->second);
 }
 
-// Pictures of one pixel, of one row, of one column, of odd sizes, with all numbers of channels.
+// Images of one pixel, of one row, of one column, of odd sizes, with all numbers of channels.
 inline std::vector<Shape> picture_shapes() {
   std::vector<Shape> shapes{{1, 1},    {1, 1, 4},  {1, 9},    {11, 1},    {1, 7, 3}, {5, 1, 4},
                             {4, 6, 1}, {7, 13, 4}, {9, 5, 3}, {3, 40, 4}, {0, 5, 3}, {4, 0}};
-  // Larger than the vectors that work on them.
+  // Larger than a vector.
   if (!quick()) shapes.insert(shapes.end(), {{35, 50, 3}, {33, 150}});
   return shapes;
 }

@@ -1,4 +1,4 @@
-// The reference of matmul, and what it says about operands that do not fit.
+// The reference implementation of matmul, and its errors for operands that do not match.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -53,8 +53,8 @@ Params activated(const char* activation, Params params = {}) {
   return params;
 }
 
-// Around the edges of tiles (6 or 8 rows, 2 or 3 vectors of 4 to 16 columns), strips and blocks,
-// and of what counts as thin.
+// Sizes around the edges of tiles (6 or 8 rows, 2 or 3 vectors of 4 to 16 columns), strips and
+// blocks, and around the limit for thin operands.
 std::vector<Case> matmul_cases(DType dtype) {
   std::vector<Case> cases = {
       product(dtype, {}, 0, 3, 2),
@@ -131,7 +131,7 @@ bool flag_of(const Case& example, const std::string& name) {
   return found != example.params.end() && std::get<bool>(found->second);
 }
 
-// The matrix of an input that meets matrix `index` of the output.
+// The matrix of an input that contributes to matrix `index` of the output.
 size_t matrix_of(const Shape& input, const Shape& output, size_t index) {
   return broadcast_index({input.begin(), input.end() - 2}, {output.begin(), output.end() - 2},
                          index);
@@ -196,7 +196,7 @@ const SubjectOf kMatmul("matmul", {matmul_cases, multiplied, 5e-6L, 1e-14L});
 
 }  // namespace
 
-TEST_CASE("matmul says what does not fit") {
+TEST_CASE("matmul reports mismatches of shape, element type and parameters") {
   const BufferPtr a = zeros(DType::f32, {2, 3});
   const BufferPtr out = zeros(DType::f32, {2, 4});
   CHECK(failure([&] {
@@ -244,7 +244,7 @@ TEST_CASE("matmul says what does not fit") {
         }) == "invalid_param: transpose_a of matmul must be true or false, got 1");
 }
 
-TEST_CASE("NaN and infinity go through matmul, and through its activation") {
+TEST_CASE("NaN and infinity propagate through matmul and its activation") {
   const float inf = std::numeric_limits<float>::infinity();
   const float nan = std::numeric_limits<float>::quiet_NaN();
   for (const int64_t rows : {1, 9}) {
@@ -266,8 +266,8 @@ TEST_CASE("NaN and infinity go through matmul, and through its activation") {
   }
 }
 
-TEST_CASE("clblast can be asked for, and computes the same") {
-  // Its first call compiles for seconds, so only small types and sizes are tried.
+TEST_CASE("clblast can be requested, and computes the same") {
+  // Its first call compiles for seconds, so only small types and sizes are tested.
   Runtime& runtime = engine().runtime();
   Planner forced(runtime.device(), runtime.programs(), "clblast");
   const auto matmul = engine().registry().find("matmul");

@@ -1,5 +1,5 @@
-// Windows over planes as the tests see them: parameters read once more, and output extents counted
-// by walking instead of by formula.
+// Windows over planes for the reference implementations: parameters are decoded independently, and
+// output extents are counted window by window instead of by formula.
 #pragma once
 
 #include <array>
@@ -44,14 +44,14 @@ inline Shape as_nchw(const Shape& shape, bool last) {
   return last ? Shape{shape[0], shape[3], shape[1], shape[2]} : shape;
 }
 
-// Where an element is, given the extents {n, c, h, w}.
+// The index of an element, given the extents {n, c, h, w}.
 inline size_t element_at(const Shape& nchw, bool last, int64_t n, int64_t c, int64_t y, int64_t x) {
   const int64_t index = last ? ((n * nchw[2] + y) * nchw[3] + x) * nchw[1] + c
                              : ((n * nchw[1] + c) * nchw[2] + y) * nchw[3] + x;
   return static_cast<size_t>(index);
 }
 
-// The same calls on planes {n, h, w, c}; inputs of four dimensions are planes, but for weights.
+// The same call on planes {n, h, w, c}; inputs of four dimensions are planes, except the weights.
 inline Case with_channels_last(Case example) {
   example.params["layout"] = std::string("nhwc");
   for (size_t i = 0; i < example.inputs.size(); ++i) {
@@ -62,7 +62,7 @@ inline Case with_channels_last(Case example) {
   return example;
 }
 
-// What the parameters `activation`, `slope`, `low` and `high` make of a result.
+// Applies the activation of the parameters `activation`, `slope`, `low` and `high`.
 inline long double activated(const Params& params, long double x) {
   const auto found = params.find("activation");
   if (found == params.end()) return x;
@@ -83,7 +83,7 @@ inline long double activated(const Params& params, long double x) {
   return x;
 }
 
-// How many windows that span that much fit, starting at 0 and moving on by `stride`.
+// The number of windows of that span, from 0 on and `stride` apart, that fit.
 inline int64_t places(int64_t padded, int64_t span, int64_t stride) {
   int64_t count = 0;
   for (int64_t start = 0; start + span <= padded; start += stride) ++count;

@@ -1,4 +1,4 @@
-// Kernels along an axis at the edges of their rules: accuracy, special values, errors.
+// Edge cases of the kernels along an axis: accuracy, special values, errors.
 #include <doctest/doctest.h>
 
 #include <cmath>
@@ -36,7 +36,7 @@ TEST_CASE("the sum of 16 million floats is accurate") {
   CHECK(std::fabs(got - sum) <= 1e-5 * sum);
 }
 
-TEST_CASE("NaN wins over every number, wherever it stands") {
+TEST_CASE("NaN wins over every number at every position") {
   for (size_t length : {size_t{1}, size_t{5}, size_t{300}, quick() ? size_t{500} : size_t{50000}}) {
     for (size_t at : {size_t{0}, length / 2, length - 1}) {
       std::vector<float> values(length, 1.0F);
@@ -50,7 +50,7 @@ TEST_CASE("NaN wins over every number, wherever it stands") {
   }
 }
 
-TEST_CASE("argmax gives the first of equal elements") {
+TEST_CASE("argmax returns the first of equal elements") {
   for (size_t length :
        {size_t{2}, size_t{70}, size_t{1000}, quick() ? size_t{500} : size_t{70000}}) {
     CHECK(reduced<int32_t>("argmax", std::vector<float>(length, -kInf))[0] == 0);
@@ -73,7 +73,7 @@ TEST_CASE("softmax does not overflow") {
   CHECK(read<float>(output) == std::vector<float>{0.5F, 0.5F});
 }
 
-TEST_CASE("reductions say what does not fit") {
+TEST_CASE("reductions report mismatches of shape, element type and axis") {
   const BufferPtr input = zeros(DType::f32, {2, 3});
   const Params axis{{"axis", int64_t{0}}};
   CHECK(failure([&] { run("reduce_sum", {input}, zeros(DType::f32, {2}), axis); }) ==
@@ -98,7 +98,7 @@ TEST_CASE("reductions say what does not fit") {
                      " has shape {0, 3}, which is empty along axis 0"));
   }
   CHECK(failure([&] { run("argmax", {zeros(DType::f32, {0})}, zeros(DType::s32, {})); }) ==
-        "shape_mismatch: input 0 of argmax has shape {0}, which is empty in it");
+        "shape_mismatch: input 0 of argmax has shape {0}, which is empty");
   CHECK(failure([&] { run("argmax", {input}, zeros(DType::f32, {})); }) ==
         "dtype_mismatch: the output of argmax is f32, expected s32, s64 or u32");
   CHECK(failure([&] {

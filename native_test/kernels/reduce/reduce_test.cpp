@@ -1,4 +1,4 @@
-// References of the kernels along an axis.
+// Reference implementations of the kernels along an axis.
 #include "support/subject.hpp"
 
 namespace dala::test {
@@ -65,7 +65,7 @@ std::vector<Along> views() {
   return all;
 }
 
-// A case for a view; odd ones keep the axis as 1 in the output's shape.
+// A case for a view; `keep` keeps the axis in the output's shape, as 1.
 Case reduction_case(DType in, DType out, const Along& along, bool keep) {
   Case example{{{in, along.shape}}, {out, {}}};
   if (!along.axis) {
@@ -107,7 +107,7 @@ std::vector<DType> sum_outputs(DType in) {
   return {in, DType::s64, DType::f32, DType::f64};
 }
 
-// Calls the visitor with each result's place and its elements' places, in order.
+// Calls the visitor with the index of each result and the indices of its elements, in order.
 void each_result(const Case& example,
                  const std::function<void(size_t, const std::vector<size_t>&)>& visit) {
   const View view = view_of(example.inputs[0].shape, axis_of(example));
@@ -118,6 +118,133 @@ void each_result(const Case& example,
       visit(o * view.inner + i, places);
     }
   }
+}
+
+// Several axes at once: neighbours, apart from each other, all and none.
+std::vector<Case> axes_cases(DType in, DType out) {
+  struct Several {
+    Shape shape;
+    std::vector<double> axes;
+  };
+  std::vector<Several> all = {{{2, 3, 4}, {0, 2}},
+                              {{2, 3, 4}, {-1, 1}},
+                              {{2, 3, 4}, {2, 1, 0}},
+                              {{2, 3, 4}, {}},
+                              {{2, 3, 4}, {1}},
+                              {{2, 3, 2, 5, 2}, {0, 2, 4}},
+                              {{3, 1, 40, 33}, {0, 2, 3}},
+                              {{0, 3, 2}, {1, 2}}};
+  if (!quick()) {
+    all.push_back({{4, 30, 40, 50}, {0, 2, 3}});
+    all.push_back({{300, 7, 200}, {0, 2}});
+    all.push_back({{3, 20000, 3}, {1, 2}});
+  }
+  std::vector<Case> cases;
+  bool keep = false;
+  for (const auto& [shape, axes] : all) {
+    Case example{{{in, shape}}, {out, {}}, {{"axes", axes}}};
+    for (size_t d = 0; d < shape.size(); ++d) {
+      bool reduced = false;
+      for (double axis : axes) {
+        reduced = reduced || axis == static_cast<double>(d) ||
+                  axis + static_cast<double>(shape.size()) == static_cast<double>(d);
+      }
+      if (!reduced) example.output.shape.push_back(shape[d]);
+      if (reduced && keep) example.output.shape.push_back(1);
+    }
+    cases.push_back(example);
+    keep = !keep;
+  }
+  return cases;
+}
+
+// The same call along one axis: the axes that are reduced are brought to the end.
+struct Flattened {
+  Case example;
+  Tensor input;
+};
+
+Flattened flattened(const Case& example, const Tensor& input) {
+  if (example.params.count("axes") == 0) return {example, input};
+  const Shape& shape = example.inputs[0].shape;
+  std::vector<bool> reduced(shape.size(), false);
+  for (double axis : std::get<std::vector<double>>(example.params.at("axes"))) {
+    reduced[static_cast<size_t>(axis < 0 ? axis + static_cast<double>(shape.size()) : axis)] = true;
+  }
+  int64_t kept = 1;
+  int64_t gone = 1;
+  for (size_t d = 0; d < shape.size(); ++d) (reduced[d] ? gone : kept) *= shape[d];
+  const TensorType type{input.type.dtype, {kept, gone}};
+  Flattened result{{{type}, example.output, {{"axis", int64_t{1}}}}, Tensor(type)};
+  for (size_t i = 0; i < input.size(); ++i) {
+    auto rest = static_cast<int64_t>(i);
+    int64_t row = 0;
+    int64_t column = 0;
+    int64_t rows = 1;
+    int64_t columns = 1;
+    for (size_t d = shape.size(); d-- > 0;) {
+      const int64_t at = rest % shape[d];
+      rest /= shape[d];
+      (reduced[d] ? column : row) += at * (reduced[d] ? columns : rows);
+      (reduced[d] ? columns : rows) *= shape[d];
+    }
+    const auto to = static_cast<size_t>(row * gone + column);
+    if (input.is_real()) {
+      result.input.reals[to] = input.reals[i];
+    } else {
+      result.input.integers[to] = input.integers[i];
+    }
+  }
+  return result;
+}
+
+using Reference = std::function<Tensor(const Case&, const std::vector<Tensor>&)>;
+
+// A reference along one axis, for calls with axes as well.
+Reference with_axes(const Reference& reference) {
+  return [reference](const Case& example, const std::vector<Tensor>& inputs) {
+    const Flattened flat = flattened(example, inputs[0]);
+    return reference(flat.example, {flat.input});
+  };
+}
+
+std::vector<Case> joined(std::vector<Case> a, const std::vector<Case>& b) {
+  a.insert(a.end(), b.begin(), b.end());
+  return a;
+}
+
+// Factors near 1, whose product stays a number. Integers may wrap.
+void near_one(const Case&, std::vector<Tensor>& inputs) {
+  for (long double& x : inputs[0].reals) x = static_cast<float>(1 + x / 4000);
+  for (int64_t& x : inputs[0].integers) x |= 1;
+}
+
+Tensor multiplied(const Case& example, const std::vector<Tensor>& inputs) {
+  Tensor result(example.output);
+  each_result(example, [&](size_t at, const std::vector<size_t>& places) {
+    long double real = 1;
+    uint64_t bits = 1;
+    for (size_t place : places) {
+      if (inputs[0].is_real()) {
+        real *= inputs[0].reals[place];
+      } else {
+        bits *= static_cast<uint64_t>(inputs[0].integers[place]);
+      }
+    }
+    const auto integer = static_cast<int64_t>(bits);
+    if (!result.is_real()) {
+      result.integers[at] = wrap(example.output.dtype, integer);
+    } else if (inputs[0].is_real()) {
+      result.reals[at] = real;
+    } else {
+      // As the kernel has it: unsigned types are unsigned to the end.
+      const bool negatives =
+          example.inputs[0].dtype == DType::s32 || example.inputs[0].dtype == DType::s64;
+      result.reals[at] =
+          negatives ? static_cast<long double>(integer) : static_cast<long double>(bits);
+    }
+  });
+  return result;
 }
 
 Tensor summed(const Case& example, const std::vector<Tensor>& inputs, bool average) {
@@ -169,13 +296,15 @@ Tensor extreme(const Case& example, const std::vector<Tensor>& inputs, bool larg
   return result;
 }
 
-Tensor first_largest(const Case& example, const std::vector<Tensor>& inputs) {
+Tensor first_extreme(const Case& example, const std::vector<Tensor>& inputs, bool largest) {
   Tensor result(example.output);
   const auto pick = [&](const auto& from) {
     each_result(example, [&](size_t at, const std::vector<size_t>& places) {
       size_t best = 0;
       for (size_t k = 1; k < places.size(); ++k) {
-        if (from[places[k]] > from[places[best]]) best = k;
+        const bool better =
+            largest ? from[places[k]] > from[places[best]] : from[places[k]] < from[places[best]];
+        if (better) best = k;
       }
       result.integers[at] = static_cast<int64_t>(best);
     });
@@ -189,34 +318,55 @@ Tensor first_largest(const Case& example, const std::vector<Tensor>& inputs) {
 }
 
 // Sums are off by a few roundings relative to the sum of magnitudes, whatever their length.
-const SubjectOf kSum("reduce_sum", {[](DType in) { return cases_into(in, sum_outputs(in), true); },
-                                    [](const Case& example, const std::vector<Tensor>& inputs) {
-                                      return summed(example, inputs, false);
-                                    },
-                                    1e-6L, 1e-14L});
+const SubjectOf kSum("reduce_sum",
+                     {[](DType in) {
+                        return joined(cases_into(in, sum_outputs(in), true), axes_cases(in, in));
+                      },
+                      with_axes([](const Case& example, const std::vector<Tensor>& inputs) {
+                        return summed(example, inputs, false);
+                      }),
+                      1e-6L, 1e-14L});
 const SubjectOf kMean("reduce_mean",
-                      {[](DType in) { return cases_into(in, sum_outputs(in), false); },
-                       [](const Case& example, const std::vector<Tensor>& inputs) {
-                         return summed(example, inputs, true);
+                      {[](DType in) {
+                         return joined(cases_into(in, sum_outputs(in), false), axes_cases(in, in));
                        },
+                       with_axes([](const Case& example, const std::vector<Tensor>& inputs) {
+                         return summed(example, inputs, true);
+                       }),
                        1e-6L, 1e-14L});
-const SubjectOf kMax("reduce_max", {[](DType in) { return cases_into(in, {in}, false); },
-                                    [](const Case& example, const std::vector<Tensor>& inputs) {
-                                      return extreme(example, inputs, true);
-                                    }});
-const SubjectOf kMin("reduce_min", {[](DType in) { return cases_into(in, {in}, false); },
-                                    [](const Case& example, const std::vector<Tensor>& inputs) {
-                                      return extreme(example, inputs, false);
-                                    }});
-const SubjectOf kArgmax("argmax", {[](DType in) {
-                                     const bool every = in == DType::f32;
-                                     return cases_into(
-                                         in,
-                                         every ? std::vector{DType::s32, DType::s64, DType::u32}
-                                               : std::vector{DType::s32},
-                                         false);
-                                   },
-                                   first_largest});
+const SubjectOf kProduct("reduce_product", {[](DType in) {
+                                              return joined(cases_into(in, sum_outputs(in), true),
+                                                            axes_cases(in, in));
+                                            },
+                                            with_axes(multiplied), 1e-6L, 1e-11L, 0, near_one});
+const SubjectOf kMax("reduce_max",
+                     {[](DType in) {
+                        return joined(cases_into(in, {in}, false), axes_cases(in, in));
+                      },
+                      with_axes([](const Case& example, const std::vector<Tensor>& inputs) {
+                        return extreme(example, inputs, true);
+                      })});
+const SubjectOf kMin("reduce_min",
+                     {[](DType in) {
+                        return joined(cases_into(in, {in}, false), axes_cases(in, in));
+                      },
+                      with_axes([](const Case& example, const std::vector<Tensor>& inputs) {
+                        return extreme(example, inputs, false);
+                      })});
+std::vector<Case> search_cases(DType in) {
+  const bool every = in == DType::f32;
+  return cases_into(
+      in, every ? std::vector{DType::s32, DType::s64, DType::u32} : std::vector{DType::s32}, false);
+}
+
+const SubjectOf kArgmax("argmax",
+                        {search_cases, [](const Case& example, const std::vector<Tensor>& inputs) {
+                           return first_extreme(example, inputs, true);
+                         }});
+const SubjectOf kArgmin("argmin",
+                        {search_cases, [](const Case& example, const std::vector<Tensor>& inputs) {
+                           return first_extreme(example, inputs, false);
+                         }});
 
 const SubjectOf kSoftmax(
     "softmax", {[](DType dtype) {

@@ -1,4 +1,4 @@
-// References of the kernels that move elements.
+// Reference implementations of the kernels that move elements.
 #include <doctest/doctest.h>
 
 #include <numeric>
@@ -60,7 +60,7 @@ std::vector<Case> transpose_cases(DType dtype) {
   return cases;
 }
 
-// Walks through the input and puts every element at its new place.
+// Visits the input in order and writes every element to its new position.
 Tensor transposed(const Case& example, const std::vector<Tensor>& inputs) {
   const Shape& from = example.inputs[0].shape;
   const std::vector<size_t> axes = axes_of(example);
@@ -102,7 +102,7 @@ const SubjectOf kReshape("reshape", {[](DType dtype) {
 
 }  // namespace
 
-TEST_CASE("shape kernels say what does not fit") {
+TEST_CASE("shape kernels report mismatches of shape, element type and axes") {
   const BufferPtr input = zeros(DType::f32, {2, 3});
   CHECK(failure([&] {
           run("transpose", {input}, zeros(DType::f32, {2, 3}));

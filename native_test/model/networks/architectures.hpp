@@ -1,5 +1,5 @@
-// The networks that models are known by, with seeded weights in place of trained ones. `width` is
-// the share of channels, so that a test can be quick; 1 is the network as published.
+// Well-known network architectures, with seeded random weights in place of trained ones. `width` is
+// the fraction of channels, so that a test can be quick; 1 is the network as published.
 #pragma once
 
 #include "model/networks/net.hpp"
@@ -26,8 +26,8 @@ struct YoloV5 {
 };
 Net yolo_v5(const YoloV5& options);
 
-// Faces in {batch, 3, 128, 128}: odd numbers of channels, padding on two sides only, shortcuts
-// that are padded with channels of zeros.
+// Face detection in {batch, 3, 128, 128}: odd numbers of channels, padding on two sides only,
+// shortcuts padded with zero channels.
 struct BlazeFace {
   double width = 1;
   int64_t size = 128;
@@ -44,7 +44,7 @@ struct PoseNet {
 Net posenet(const PoseNet& options);
 
 // Segmentation of {batch, 3, height, width}, as torchvision exports it: MobileNetV3 with dilations,
-// squeeze and excitation, hardswish; windows of several rates side by side; linear upsampling to
+// squeeze-and-excitation, hardswish; parallel convolutions of several dilation rates; upsampling to
 // sizes that the graph computes.
 struct DeepLabV3 {
   double width = 1;

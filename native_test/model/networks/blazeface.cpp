@@ -5,8 +5,8 @@
 namespace dala::test {
 namespace {
 
-// A depthwise and a pointwise convolution beside a shortcut, which is pooled where the block
-// strides and filled up with channels of zeros where it widens.
+// A depthwise and a pointwise convolution with a shortcut, which is pooled if the block has a
+// stride and padded with zero channels if the block widens.
 Planes block(NetBuilder& net, const Planes& x, int64_t to, int64_t stride) {
   const Ints pads = stride == 2 ? Ints{0, 0, 1, 1} : Ints{1, 1, 1, 1};
   Planes y = net.conv(

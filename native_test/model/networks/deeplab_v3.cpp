@@ -3,7 +3,7 @@
 namespace dala::test {
 namespace {
 
-// Linear interpolation to the height and width of another tensor, which the graph looks up.
+// Linear interpolation to the height and width of another tensor, which the graph computes.
 Planes resized_like(NetBuilder& net, const Planes& x, const Planes& like) {
   const std::string first = net.op("Slice", {net.op("Shape", {x.name}), net.integers({0}),
                                              net.integers({2}), net.integers({0})});
@@ -17,7 +17,7 @@ Planes resized_like(NetBuilder& net, const Planes& x, const Planes& like) {
   return net.layer({name, x.batch, x.channels, like.height, like.width}, {x});
 }
 
-// A weight for every channel, computed from the averages of all.
+// Squeeze-and-excitation: a factor per channel, computed from the means of all channels.
 Planes excited(NetBuilder& net, const Planes& x) {
   Planes y = net.global_average(x);
   y = net.conv(y, {.to = rounded_width(static_cast<double>(x.channels) / 4),
@@ -94,7 +94,7 @@ Net deeplab_v3(const DeepLabV3& options) {
   branches.push_back(resized_like(net, relu(net.global_average(x), 1, 1), x));
   const Planes y = relu(relu(net.concat(branches), 1, 1), 3, 1);
   const Planes scores = net.conv(y, {.to = options.classes, .normalized = false});
-  // Exporters make up names for dimensions that they cannot tell.
+  // Exporters invent names for dimensions that they cannot infer.
   return net.finish({{resized_like(net, scores, net.input()).name,
                       {"Resize_dim_0", options.classes, "Resize_dim_2", "Resize_dim_3"}}});
 }

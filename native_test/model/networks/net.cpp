@@ -18,7 +18,7 @@ size_t bytes(const Planes& planes) {
          sizeof(float);
 }
 
-// How many windows there are along one side.
+// The number of windows along one axis.
 int64_t windows(int64_t side, const ConvLayer& layer, int64_t before, int64_t after) {
   if (layer.padding == Padding::same_upper) return (side + layer.stride - 1) / layer.stride;
   const int64_t extent = (layer.size - 1) * layer.dilation + 1;
@@ -41,7 +41,9 @@ std::string Net::onnx() const {
   for (const NetNode& node : nodes) {
     std::vector<AttributeBytes> attributes;
     for (const auto& [name, value] : node.attributes) {
-      std::visit([&](const auto& each) { attributes.push_back(attribute(name, each)); }, value);
+      std::visit(
+          [&, &name = name](const auto& each) { attributes.push_back(attribute(name, each)); },
+          value);
     }
     writer.node(node.op, node.inputs, node.outputs, attributes);
   }
@@ -81,7 +83,7 @@ Planes NetBuilder::conv(const Planes& x, const ConvLayer& layer) {
   } else {
     attributes["pads"] = pads;
   }
-  // What an activation cuts off is made up for, so that signals neither fade nor grow.
+  // The gain compensates for the activation, so that signals neither vanish nor explode.
   const double gain = layer.activation == Activation::none ? 1 : 2;
   const double deviation = std::sqrt(gain / static_cast<double>(fan_in));
   std::vector<std::string> inputs{
@@ -188,7 +190,7 @@ std::string NetBuilder::reals(const Ints& dims, const std::vector<float>& values
   return name;
 }
 
-// Evenly spread numbers of that deviation.
+// Uniformly distributed numbers with that standard deviation.
 std::string NetBuilder::weights(const Ints& dims, double deviation) {
   const auto limit = static_cast<float>(deviation * std::sqrt(3.0));
   return between(dims, -limit, limit);

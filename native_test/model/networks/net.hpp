@@ -1,5 +1,5 @@
-// Networks written by tests and by the bench: nodes and seeded weights, which become an ONNX file
-// for the loader and are what the reference executes. Nothing here comes from the library.
+// Networks of tests and benchmarks: nodes and seeded weights, which are written to an ONNX file for
+// the loader and executed by the reference. Independent of the library under test.
 #pragma once
 
 #include <cstdint>
@@ -19,7 +19,7 @@ using NetAttributes = std::map<std::string, NetAttribute>;
 
 struct NetNode {
   std::string op;
-  std::vector<std::string> inputs;  // "" is one left out
+  std::vector<std::string> inputs;  // "" for an omitted input
   std::vector<std::string> outputs;
   NetAttributes attributes;
 };
@@ -41,8 +41,8 @@ struct Net {
   std::vector<NetOutput> outputs;
   std::vector<NetNode> nodes;
   std::map<std::string, NetConstant> constants;
-  // Bytes of the input and the output of the layer that has most of both, at that shape, with
-  // normalization and activation a part of the layer.
+  // The largest sum of input and output bytes of a layer at that shape, where normalization and
+  // activation count as part of the layer.
   size_t layer_bytes = 0;
 
   std::string onnx() const;
@@ -89,13 +89,13 @@ class NetBuilder {
   Planes max_pool(const Planes& x, int64_t size, int64_t stride, int64_t pad);
   Planes global_average(const Planes& x);
 
-  // Notes how large the layer is that makes these of those: see Net::layer_bytes.
+  // Records the size of a layer with these inputs and outputs, see Net::layer_bytes.
   Planes layer(const Planes& result, const std::vector<Planes>& inputs);
 
-  // Any node with one output; the name of its result.
+  // Adds a node with one output and returns the name of its result.
   std::string op(const std::string& op, const std::vector<std::string>& inputs,
                  const NetAttributes& attributes = {});
-  // One with several.
+  // Adds a node with several outputs.
   std::vector<std::string> op(const std::string& op, size_t outputs,
                               const std::vector<std::string>& inputs,
                               const NetAttributes& attributes = {});
@@ -115,7 +115,7 @@ class NetBuilder {
   Net net_;
 };
 
-// The next multiple of 8 that is not much below, as these networks round their widths.
+// Rounds to a multiple of 8, not below 90 %, as these networks round their widths.
 int64_t rounded_width(double channels);
 
 }  // namespace dala::test

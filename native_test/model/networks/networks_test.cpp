@@ -1,5 +1,5 @@
-// Whole networks beside a reference in double precision, at shapes that are small, and at more than
-// one where the network leaves them open.
+// Whole networks against a reference in double precision, at small shapes, and at several shapes
+// for networks with free dimensions.
 #include <doctest/doctest.h>
 
 #include <cmath>
@@ -30,22 +30,22 @@ double root_mean_square(const std::vector<double>& values) {
   return std::sqrt(sum / static_cast<double>(values.size()));
 }
 
-// Elements are that near relative to themselves or, where they are small, to what is usual.
+// Checks the difference relative to the element or, for small elements, to the typical magnitude.
 void check_close(const std::vector<double>& got, const std::vector<double>& expected) {
   const double usual = root_mean_square(expected);
-  // A network that fades out or explodes would agree with anything.
+  // A network whose signals vanish or explode would pass any comparison.
   CHECK(usual > 1e-2);
   CHECK(usual < 1e3);
   double apart = 0;
   for (size_t i = 0; i < got.size(); ++i) {
     const double scale = std::max(std::fabs(expected[i]), usual);
     const double difference = std::fabs(got[i] - expected[i]) / scale;
-    apart = difference <= apart ? apart : difference;  // what is no number is apart, too
+    apart = difference <= apart ? apart : difference;  // NaN counts as a difference, too
   }
   CHECK(apart <= kTolerance);
 }
 
-// Columns of one kind, such as places in pixels, are compared with each other only.
+// Columns of different units, such as pixel coordinates and scores, are compared separately.
 void check_output(const BufferPtr& buffer, const Array& expected, size_t first_columns) {
   REQUIRE(buffer->type() == TensorType{DType::f32, expected.shape});
   const std::vector<float> got = read<float>(buffer);
@@ -109,7 +109,7 @@ TEST_CASE("BlazeFace, one picture and two") {
                 {{1, 3, options.size, options.size}, {2, 3, options.size, options.size}});
 }
 
-TEST_CASE("PoseNet, upright and lying") {
+TEST_CASE("PoseNet, portrait and landscape") {
   const PoseNet options{.width = quick() ? 0.1 : 0.5, .height = 33, .width_px = 49};
   check_network(posenet(options), {{1, 33, 49, 3}, {1, 64, 48, 3}});
 }

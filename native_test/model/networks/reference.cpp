@@ -10,7 +10,7 @@ Array::Array(Ints dims)
 
 Ints integers(const Array& array) {
   Ints result;
-  // The largest integer, which stands for "to the end", became a power of two.
+  // INT64_MAX, which means "to the end", was rounded to a power of two.
   for (double value : array.data) {
     result.push_back(value >= 0x1p63 ? INT64_MAX : static_cast<int64_t>(value));
   }

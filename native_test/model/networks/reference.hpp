@@ -1,5 +1,5 @@
 // Executes networks with plain loops in double precision, operator by operator as the ONNX
-// documents define them. It is what the library is compared with, so it shares nothing with it.
+// specification defines them. It is the reference for the library, so it shares no code with it.
 #pragma once
 
 #include <map>
@@ -12,7 +12,7 @@ namespace dala::test {
 
 struct Array {
   Ints shape;
-  std::vector<double> data;  // integers as well
+  std::vector<double> data;  // integers, too
 
   Array() = default;
   explicit Array(Ints dims);
@@ -22,7 +22,7 @@ struct Array {
 // The outputs for that input, in the order of the network.
 std::vector<Array> run_reference(const Net& net, const Array& x);
 
-// One operator: inputs that are left out are null.
+// One operator; omitted inputs are null.
 using ReferenceInputs = std::vector<const Array*>;
 using ReferenceOp = std::vector<Array> (*)(const NetNode& node, const ReferenceInputs& inputs);
 using ReferenceOps = std::map<std::string, ReferenceOp>;
@@ -30,7 +30,7 @@ ReferenceOps reference_windows();   // convolution, pooling, interpolation
 ReferenceOps reference_moves();     // shapes, slices, joins
 ReferenceOps reference_formulas();  // values
 
-// An attribute of a node, or what it is when left out.
+// An attribute of a node, or its default.
 template <typename T>
 T attribute_or(const NetNode& node, const std::string& name, T otherwise) {
   const auto found = node.attributes.find(name);

@@ -1,4 +1,4 @@
-// Operators that look at shapes or move elements.
+// Operators on shapes, and operators that move elements.
 #include <algorithm>
 
 #include "model/networks/reference.hpp"
@@ -11,7 +11,7 @@ size_t axis_of(const NetNode& node, const Array& x, int64_t otherwise) {
   return static_cast<size_t>(axis < 0 ? axis + static_cast<int64_t>(x.shape.size()) : axis);
 }
 
-// Goes through all places of a shape in order.
+// Iterates over all indices of a shape in order.
 template <typename Visit>
 void each_place(const Ints& shape, const Visit& visit) {
   Ints place(shape.size(), 0);
@@ -113,7 +113,7 @@ std::vector<Array> split(const NetNode& node, const ReferenceInputs& inputs) {
   return parts;
 }
 
-// With steps that are positive.
+// Positive steps only.
 std::vector<Array> slice(const NetNode&, const ReferenceInputs& inputs) {
   const Array& x = *inputs[0];
   const Ints starts = integers(*inputs[1]);
@@ -142,7 +142,7 @@ std::vector<Array> slice(const NetNode&, const ReferenceInputs& inputs) {
   return {y};
 }
 
-// With zeros, and on no side less than there was.
+// Pads with zeros; negative pads are not supported.
 std::vector<Array> pad(const NetNode&, const ReferenceInputs& inputs) {
   const Array& x = *inputs[0];
   const Ints pads = integers(*inputs[1]);

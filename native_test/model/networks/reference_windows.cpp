@@ -9,7 +9,7 @@
 namespace dala::test {
 namespace {
 
-// Windows along one side.
+// Windows along one axis.
 struct Side {
   int64_t input, size, stride, dilation, before, output;
 };
@@ -32,7 +32,7 @@ Side side_of(const NetNode& node, const Array& x, int64_t size, size_t axis) {
   return side;
 }
 
-// Adds a plane times one tap of a window to a plane of sums.
+// Adds a plane times one weight of a window to a plane of sums.
 void add_tap(const double* x, double weight, const Side& rows, const Side& columns, int64_t i,
              int64_t j, double* sums) {
   for (int64_t row = 0; row < rows.output; ++row) {
@@ -114,7 +114,7 @@ std::vector<Array> global_average(const NetNode&, const ReferenceInputs& inputs)
   return {y};
 }
 
-// Where element `i` of `to` is found among `from`.
+// The source coordinate of element `i` when `from` elements are resized to `to`.
 double source_of(const std::string& mode, int64_t i, int64_t from, int64_t to) {
   const double scale = static_cast<double>(from) / static_cast<double>(to);
   if (mode == "asymmetric") return static_cast<double>(i) * scale;

@@ -23,7 +23,7 @@ struct Builder {
     return net.conv(x, {.to = to, .size = size, .stride = stride, .activation = kSilu});
   }
 
-  // Half of the channels go through bottlenecks, half past them.
+  // Half of the channels pass through the bottlenecks, half bypass them.
   Planes c3(const Planes& x, int64_t to, int64_t blocks, bool shortcut) {
     Planes inner = conv(x, to / 2);
     for (int64_t i = 0; i < blocks; ++i) {
@@ -48,7 +48,7 @@ struct Builder {
     return net.layer({name, x.batch, x.channels, 2 * x.height, 2 * x.width}, {x});
   }
 
-  // Every other pixel of every other row, from four starts, as channels.
+  // Every other pixel of every other row, from four offsets, as channels.
   Planes focus(const Planes& x) {
     std::vector<Planes> parts;
     for (const auto& [row, column] : {std::pair{0, 0}, {1, 0}, {0, 1}, {1, 1}}) {

@@ -1,4 +1,4 @@
-// TF.js operators on one element at a time, against the functions of the C library.
+// Elementwise TF.js operators, against the functions of the C library.
 #include "model/tfjs/cases.hpp"
 #include "model/tfjs/table.hpp"
 
@@ -161,7 +161,7 @@ std::vector<Case> choices() {
       {"Cast", {row({-1, 0, 3})}, {kind("DstT", "DT_BOOL")}, {row({1, 0, 1}, "bool")}},
       {"Cast", {row({-1, 0, 3})}, {kind("DstT", "DT_INT64")}, {row({-1, 0, 3}, "int32")}},
       {"Select", {truths({2, 2}, {1, 0, 0, 1}), x, y}, {}, {floats({2, 2}, {1, 20, 30, 4})}},
-      // A condition of one axis chooses rows; columns where it broadcasts.
+      // A condition of rank 1 selects rows with Select, and broadcasts to columns with SelectV2.
       {"Select", {truths({2}, {1, 0}), x, y}, {}, {floats({2, 2}, {1, 2, 30, 40})}},
       {"Select", {truths({}, {0}), x, y}, {}, {y}},
       {"SelectV2", {truths({2}, {1, 0}), x, y}, {}, {floats({2, 2}, {1, 20, 3, 40})}},
@@ -170,7 +170,7 @@ std::vector<Case> choices() {
 
 }  // namespace
 
-TEST_CASE("TF.js operators on one element at a time") {
+TEST_CASE("TF.js: elementwise operators") {
   std::vector<Case> cases = functions();
   for (auto&& part : {pairs(), choices()}) cases.insert(cases.end(), part.begin(), part.end());
   check_cases(cases, model::tfjs::arithmetic_operators());

@@ -1,5 +1,5 @@
-// Cases of TF.js operators as data: inputs and attributes of a node, and what should come out. The
-// cases of a family become one model, so that there is one plan for all of them.
+// Test cases of TF.js operators as data: inputs and attributes of a node, and expected outputs. The
+// cases of a family are one model, so that they need only one plan.
 #pragma once
 
 #include <doctest/doctest.h>
@@ -14,7 +14,7 @@
 
 namespace dala::test::tfjs {
 
-// Values of a tensor, with the type that the manifest calls them by.
+// Values of a tensor, with its type name in the manifest.
 struct Values {
   std::vector<int64_t> dims;
   std::vector<double> numbers;
@@ -84,7 +84,7 @@ inline void check_values(const BufferPtr& buffer, const Values& expected, double
   }
 }
 
-// Runs all cases, which have to have one for each operator of the family.
+// Runs all cases. Every operator of the family must have one.
 inline void check_cases(const std::vector<Case>& cases, const model::tfjs::Operators& family) {
   std::set<std::string> missing;
   for (const model::tfjs::Operator& each : family) missing.insert(each.name);

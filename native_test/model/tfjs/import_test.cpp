@@ -1,4 +1,4 @@
-// Reading TF.js models: inputs and outputs, weights of every kind, and what is said about bad ones.
+// The TF.js importer: inputs and outputs, weights of every type, and errors for invalid models.
 #include "model/tfjs/import.hpp"
 
 #include <random>
@@ -34,7 +34,7 @@ std::string problem_of(const TfjsWriter& writer) {
   return failure([&] { Model::load_file(engine(), writer.write(folder)); });
 }
 
-// What the model of one weight gives back.
+// The values of a weight after import.
 std::vector<double> weight_values(const TfjsWriter& writer, ElementType type) {
   const TemporaryFolder folder;
   writer.write(folder);
@@ -56,7 +56,7 @@ TfjsWriter with_weight(const std::string& dtype, const std::string& bytes, int64
 
 }  // namespace
 
-TEST_CASE("inputs and outputs without a signature are placeholders and what nobody uses") {
+TEST_CASE("without a signature, inputs are placeholders and outputs are unused nodes") {
   TfjsWriter writer = small_model();
   writer.node("Shape", "shape", {"y"}).node("NoOp", "init", {"^y"});
   const TemporaryFolder folder;
@@ -95,7 +95,7 @@ TEST_CASE("outputs without a signature have the types of their nodes") {
 
 TEST_CASE("a signature names inputs and outputs, in its order") {
   TfjsWriter writer;
-  // Nodes come in any order, and what no output needs may be of any kind.
+  // Nodes come in any order, and nodes that no output needs may be of any type.
   writer.node("Sub", "difference", {"parts:1", "parts"})
       .node("Unpack", "parts", {"sum"}, {whole("num", 2), whole("axis", 0)})
       .node("AddV2", "sum", {"a", "b:0", "^difference"})
@@ -117,7 +117,7 @@ TEST_CASE("a signature names inputs and outputs, in its order") {
   CHECK(model->outputs()[0].name == "part:1");
   CHECK((*model->outputs()[0].shape)[0].size == 1);
   CHECK(model->outputs()[1].name == "minus");
-  // Of unknown rank in the file: worked out.
+  // Unknown rank in the file, inferred here.
   CHECK((*model->outputs()[1].shape)[0].size == 1);
   const auto outputs =
       model->predict_now({buffer<int32_t>({1, 2}, {2, 1}), buffer<int32_t>({30, 40}, {2, 1})});
@@ -125,7 +125,7 @@ TEST_CASE("a signature names inputs and outputs, in its order") {
   CHECK(read<int32_t>(outputs[1]) == std::vector<int32_t>{11});
 }
 
-TEST_CASE("the signature of older files is among the metadata") {
+TEST_CASE("older files have the signature in the metadata") {
   std::string json = small_model().json();
   json.insert(
       1, "\"userDefinedMetadata\":{\"signature\":{\"outputs\":{\"double\":{\"name\":\"y:0\"}}}},");
@@ -134,7 +134,7 @@ TEST_CASE("the signature of older files is among the metadata") {
   CHECK(model::tfjs::import(bytes_of(json), folder.str()).outputs[0].name == "double");
 }
 
-TEST_CASE("pictures of bytes stay bytes") {
+TEST_CASE("u8 inputs stay u8") {
   TfjsWriter writer;
   writer.placeholder("picture", {1, 1, 2, 3}, "DT_UINT8")
       .node("Cast", "y", {"picture"}, {kind("SrcT", "DT_UINT8"), kind("DstT", "DT_FLOAT")});
@@ -145,7 +145,7 @@ TEST_CASE("pictures of bytes stay bytes") {
   CHECK(read<float>(outputs[0]) == std::vector<float>{0, 1, 2, 253, 254, 255});
 }
 
-TEST_CASE("weights of every kind") {
+TEST_CASE("TF.js weights of every type") {
   const auto halves = std::string("\x00\x3e\x00\xc0", 4);
   CHECK(weight_values(with_weight("float32", std::string("\0\0\x80\x3f\0\0\0\xc0", 8), 2),
                       ElementType::f32) == std::vector<double>{1, -2});
@@ -170,7 +170,7 @@ TEST_CASE("weights of every kind") {
                       ElementType::i32) == std::vector<double>{-2, 0});
 }
 
-TEST_CASE("weights lie across files, in groups, and in folders below") {
+TEST_CASE("weights span files, groups and subfolders") {
   TfjsWriter writer;
   writer.weight<float>("w", {3}, {1.5F, 2.5F, 3.5F}).node("Identity", "y", {"w"});
   const TemporaryFolder folder;
@@ -183,15 +183,14 @@ TEST_CASE("weights lie across files, in groups, and in folders below") {
   CHECK(read<float>(model->predict_now({})[0]) == std::vector<float>{1.5F, 2.5F, 3.5F});
 }
 
-TEST_CASE("what is wrong with weights is said") {
+TEST_CASE("errors of invalid TF.js weights") {
   const TemporaryFolder folder;
   const TfjsWriter writer = small_model();
-  CHECK(
-      problem_of(writer.json(), "") ==
-      "invalid_model: a TF.js model has its weights in other files, so it has to be loaded from a "
-      "path");
+  CHECK(problem_of(writer.json(), "") ==
+        "invalid_model: a TF.js model with weight files cannot be loaded from bytes; pass the path "
+        "of its model.json");
   CHECK(problem_of(writer.json(), folder.str()) ==
-        "invalid_model: the weights \"weights.bin\" are not there; they belong in " + folder.str());
+        "invalid_model: the weight file \"weights.bin\" does not exist in " + folder.str());
   folder.write("weights.bin", "12345");
   CHECK(problem_of(writer.json(), folder.str()) ==
         "invalid_model: the model needs 4 bytes of weights, weights.bin has 5");
@@ -199,7 +198,7 @@ TEST_CASE("what is wrong with weights is said") {
   CHECK(problem_of(writer.json("\"weights.bin\",\"weights.bin\",\"weights.bin\""), folder.str()) ==
         "invalid_model: the model needs 4 bytes of weights, weights.bin, weights.bin, weights.bin "
         "have 9");
-  CHECK(problem_of(writer.json("\".\""), folder.str()).find("are not there") != std::string::npos);
+  CHECK(problem_of(writer.json("\".\""), folder.str()).find("does not exist") != std::string::npos);
 
   const std::string outside = folder.str() + "_outside";
   std::ofstream(outside, std::ios::binary) << "1234";
@@ -208,19 +207,18 @@ TEST_CASE("what is wrong with weights is said") {
   for (const std::string& path :
        {"../" + name, outside, std::string("link"), "inner/../../" + name, std::string()}) {
     CHECK(problem_of(writer.json("\"" + path + "\""), folder.str()) ==
-          "invalid_model: the weights \"" + path + "\" are not inside the model's folder");
+          "invalid_model: the weight file \"" + path + "\" is not inside the model's folder");
   }
   std::filesystem::remove(outside);
 
   CHECK(problem_of(with_weight("string", "abcd", 1)) ==
-        "unsupported_op: weight \"w\" is of the type \"string\", which is not supported");
+        "unsupported_op: weight \"w\" has the type \"string\", which is not supported");
   CHECK(problem_of(with_weight("float32", "a", 1, "{\"dtype\":\"int4\"}")) ==
-        "invalid_model: weight \"w\" is quantized as \"int4\", which is not uint8, uint16 or "
-        "float16");
+        "invalid_model: weight \"w\" is quantized as \"int4\", expected uint8, uint16 or float16");
   CHECK(problem_of(with_weight("float32", "a", 1, "{\"dtype\":\"uint8\",\"min\":0}")) ==
         "invalid_model: weight \"w\"'s quantization has no \"scale\"");
   CHECK(problem_of(with_weight("bool", "a", 1, "{\"dtype\":\"uint8\"}")) ==
-        "invalid_model: weight \"w\" is quantized, and neither of floats nor of integers");
+        "invalid_model: weight \"w\" is quantized, but its type is neither float32 nor int32");
   TfjsWriter absurd;
   absurd.weight("w", {int64_t{1} << 40, int64_t{1} << 40}, "float32", "abcd");
   CHECK(problem_of(absurd.node("Identity", "y", {"w"})) ==
@@ -232,12 +230,12 @@ TEST_CASE("what is wrong with weights is said") {
         "invalid_model: the model needs 4398046511104 bytes of weights, weights.bin has 4");
   TfjsWriter twice = with_weight("float32", "abcd", 1);
   twice.weight("w", {1}, "float32", "abcd");
-  CHECK(problem_of(twice) == "invalid_model: two nodes are called \"w\"");
+  CHECK(problem_of(twice) == "invalid_model: two nodes have the name \"w\"");
 }
 
-TEST_CASE("what is wrong with a graph is said") {
+TEST_CASE("errors of invalid TF.js graphs") {
   CHECK(problem_of("{}", "") ==
-        "invalid_model: there are no nodes in it: this is not a graph model of TF.js");
+        "invalid_model: the file has no nodes: it is not a TF.js graph model");
   CHECK(problem_of("{\"modelTopology\":{\"node\":3}}", "") ==
         "invalid_model: the list of nodes is not a list");
   CHECK(problem_of("{\"modelTopology\":{\"node\":[{\"op\":\"Abs\"}]}}", "") ==
@@ -245,41 +243,43 @@ TEST_CASE("what is wrong with a graph is said") {
   CHECK(problem_of("{\"modelTopology\":{\"node\":[]}}", "") ==
         "invalid_model: the graph has no outputs");
   CHECK(problem_of("{\"modelTopology\":{\"node\":[{\"name\":\"a\",\"op\":\"Range\"}]}}", "") ==
-        "invalid_model: there is no \"weightsManifest\" in it");
+        "invalid_model: the file has no \"weightsManifest\"");
   const std::string layers =
-      "unsupported: this is a layers model of TF.js; graph models are supported, which "
-      "tensorflowjs_converter makes with --output_format=tfjs_graph_model";
+      "unsupported: TF.js layers models are not supported; convert the model to a graph model with "
+      "tensorflowjs_converter --output_format=tfjs_graph_model";
   CHECK(problem_of("{\"format\":\"layers-model\",\"modelTopology\":{}}", "") == layers);
   CHECK(problem_of("{\"modelTopology\":{\"model_config\":{}}}", "") == layers);
 
   TfjsWriter cycle;
   cycle.node("Abs", "a", {"b"}).node("Abs", "b", {"a"}).node("Abs", "c", {"b"});
-  CHECK(problem_of(cycle) == "invalid_model: Abs (a) needs \"b\", which needs it in turn");
+  CHECK(problem_of(cycle) ==
+        "invalid_model: Abs (a) needs \"b\", which depends on it: the graph has a cycle");
   TfjsWriter absent;
   absent.node("Abs", "a", {"b"});
-  CHECK(problem_of(absent) == "invalid_model: Abs (a) needs \"b\", which is not there");
+  CHECK(problem_of(absent) == "invalid_model: Abs (a) needs \"b\", which does not exist");
   TfjsWriter second = small_model();
   second.node("Abs", "a", {"y:1"});
   CHECK(problem_of(second) == "invalid_model: Abs (a) needs output 1 of Mul (y), which has 1");
   CHECK(problem_of(small_model().signature("{\"outputs\":{\"z\":{\"name\":\"zz:0\"}}}")) ==
-        "invalid_model: there is no node \"zz\"");
+        "invalid_model: node \"zz\" does not exist");
   CHECK(problem_of(small_model().signature("{\"inputs\":{\"z\":{\"name\":\"y:0\"}}}")) ==
-        "invalid_model: the input \"z\" is no placeholder");
+        "invalid_model: the input \"z\" is not a placeholder");
   CHECK(problem_of(small_model().signature(
             "{\"inputs\":{\"p\":{\"name\":\"x\"},\"q\":{\"name\":\"x\"}}}")) ==
         "invalid_model: \"q\" is an input more than once");
   CHECK(problem_of(small_model().node("Const", "lost", {}).node("Abs", "a", {"lost"})) ==
-        "invalid_model: there is no weight \"lost\"");
+        "invalid_model: weight \"lost\" does not exist");
   CHECK(problem_of(small_model().node("Conv2D", "c", {"x", "two"}, {word("padding", "ODD")})) ==
-        "invalid_model: Conv2D (c): attribute padding is \"ODD\"");
+        "invalid_model: Conv2D (c): attribute padding is \"ODD\", expected SAME, VALID or "
+        "EXPLICIT");
   CHECK(problem_of(small_model().node("Unpack", "u", {"x"}, {whole("num", 1 << 30)})) ==
-        "invalid_model: Unpack (u): attribute num is 1073741824");
+        "invalid_model: Unpack (u): attribute num is 1073741824, expected 1 to 1024");
   CHECK(problem_of(small_model().node("Mul", "m", {"x"})) ==
         "invalid_model: Mul (m): input 1 is missing");
 }
 
-TEST_CASE("operators that are not supported are named, all at once") {
-  // A loop, which has no order.
+TEST_CASE("unsupported TF.js operators are reported together") {
+  // A loop has no topological order.
   TfjsWriter loop = small_model();
   loop.node("Enter", "enter", {"y"})
       .node("Merge", "merge", {"enter", "next"})
@@ -296,10 +296,10 @@ TEST_CASE("operators that are not supported are named, all at once") {
       .node("MatMul", "m", {"u:1", "two"}, {words("fused_ops", {"Gelu"})});
   CHECK(problem_of(ways) ==
         "unsupported_op: the model uses operators that are not supported: tfjs.MatMul with a fused "
-        "Gelu (m); tfjs.Transpose with an order of axes that is not a constant (t)");
+        "Gelu (m); tfjs.Transpose with a permutation that is not a constant (t)");
 }
 
-TEST_CASE("a damaged model.json does no harm") {
+TEST_CASE("a corrupted model.json is a model or an error") {
   TfjsWriter writer = small_model();
   writer.weight<int32_t>("shape", {2}, {-1, 1})
       .node("Reshape", "r", {"y", "shape"})

@@ -1,4 +1,4 @@
-// TF.js operators that rearrange, look up, reduce and multiply matrices, with results by hand.
+// TF.js operators that move, index, reduce and multiply, with literal results.
 #include "model/tfjs/cases.hpp"
 #include "model/tfjs/table.hpp"
 
@@ -126,7 +126,7 @@ std::vector<Case> lookups() {
       {"Rank", {kMatrix}, {}, {number(2)}},
       {"Shape", {kMatrix}, {}, {list({2, 3})}},
       {"Size", {kMatrix}, {}, {number(6)}},
-      // Values for the same place add up.
+      // Values for the same index add up.
       {"ScatterNd",
        {ints({3, 1}, {2, 0, 2}), floats({3}, {1, 2, 3}), list({4})},
        {kind("T", "DT_FLOAT")},
@@ -153,7 +153,7 @@ std::vector<Case> reductions() {
       {"Max", {kMatrix, list({1})}, {}, {floats({2}, {3, 6})}},
       {"Min", {kMatrix, list({1})}, {}, {floats({2}, {1, 4})}},
       {"Prod", {kMatrix, list({1})}, {}, {floats({2}, {6, 120})}},
-      // No axes: nothing to reduce.
+      // No axes: no reduction.
       {"Sum", {kMatrix, list({})}, {}, {kMatrix}},
       {"All", {flags, list({1})}, {}, {truths({2}, {0, 1})}},
       {"Any", {truths({2, 2}, {0, 0, 1, 0}), list({1})}, {}, {truths({2}, {0, 1})}},
@@ -230,21 +230,15 @@ std::vector<Case> products() {
 
 }  // namespace
 
-TEST_CASE("TF.js operators that rearrange") {
-  check_cases(movements(), model::tfjs::movement_operators());
-}
+TEST_CASE("TF.js: data movement") { check_cases(movements(), model::tfjs::movement_operators()); }
 
-TEST_CASE("TF.js operators that look places up") {
-  // Suppression depends on values, which no plan knows: the model runs step by step.
+TEST_CASE("TF.js: indexing") {
+  // The output of NonMaxSuppression depends on values, so the model runs step by step.
   check_cases(lookups(), model::tfjs::indexing_operators());
 }
 
-TEST_CASE("TF.js operators that reduce") {
-  check_cases(reductions(), model::tfjs::reduction_operators());
-}
+TEST_CASE("TF.js: reductions") { check_cases(reductions(), model::tfjs::reduction_operators()); }
 
-TEST_CASE("TF.js products of matrices") {
-  check_cases(products(), model::tfjs::matrix_operators());
-}
+TEST_CASE("TF.js: matrix products") { check_cases(products(), model::tfjs::matrix_operators()); }
 
 }  // namespace dala::test::tfjs

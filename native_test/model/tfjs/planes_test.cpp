@@ -1,4 +1,4 @@
-// TF.js operators on pictures, against loops over {n, height, width, channels} written here.
+// Spatial TF.js operators, against loops over {n, height, width, channels}.
 #include <functional>
 #include <random>
 
@@ -27,7 +27,7 @@ double get(const Values& values, int64_t a, int64_t b, int64_t c, int64_t d) {
   return at(const_cast<Values&>(values), a, b, c, d);
 }
 
-// A result of that shape, computed place by place.
+// A tensor of that shape, computed element by element.
 Values computed(const std::vector<int64_t>& dims,
                 const std::function<double(int64_t, int64_t, int64_t, int64_t)>& function) {
   Values values =
@@ -47,7 +47,7 @@ Values channels_first(const Values& x) {
                   [&](int64_t n, int64_t c, int64_t y, int64_t z) { return get(x, n, y, z, c); });
 }
 
-// Windows along one axis: how many there are, and where the first begins.
+// Windows along one axis: their number, and the start of the first.
 struct Steps {
   int64_t count = 0;
   int64_t first = 0;
@@ -65,7 +65,7 @@ struct Shift {
   bool same = false;
 };
 
-// Weights {h, w, in, out}, or for each channel {h, w, in, multiplier}.
+// Weights {h, w, in, out}, or {h, w, in, multiplier} if depthwise.
 Values convolved(const Values& x, const Values& w, const Shift& shift, bool depthwise = false) {
   const int64_t reach_y = (w.dims[0] - 1) * shift.dilation + 1;
   const int64_t reach_x = (w.dims[1] - 1) * shift.dilation + 1;
@@ -90,7 +90,7 @@ Values convolved(const Values& x, const Values& w, const Shift& shift, bool dept
   });
 }
 
-// Every element of x spreads over the part of the result that a convolution would make it from.
+// Every element of x spreads over the window of the forward convolution.
 Values spread(const Values& x, const Values& w, int64_t stride, int64_t height, int64_t width,
               bool same) {
   Values y =
@@ -149,7 +149,7 @@ std::vector<Case> convolutions() {
                 {with_bias(convolved(x, w, {2, 1, true}), bias, function)}};
   };
   std::vector<Case> cases{
-      // Of an even size, SAME pads the end more than the beginning.
+      // With an odd total, SAME pads the end more than the start.
       {"Conv2D", {x, w}, window("SAME", 2), {convolved(x, w, {2, 1, true})}},
       {"Conv2D", {x, w}, window("VALID", 1), {convolved(x, w, {1, 1, false})}},
       {"Conv2D",
@@ -179,7 +179,7 @@ std::vector<Case> convolutions() {
        window("SAME", 2),
        {spread(random_values({1, 3, 4, 3}, 9), random_values({3, 3, 2, 3}, 8), 2, 5, 7, true)}},
   };
-  // Explicit paddings are those of an input that is padded first.
+  // Explicit padding equals padding the input first.
   const Values padded = computed({1, 9, 8, 3}, [&](int64_t n, int64_t y, int64_t z, int64_t c) {
     const bool inside = y >= 1 && y < 7 && z >= 3;
     return inside ? get(x, n, y - 1, z - 3, c) : 0.0;
@@ -220,7 +220,7 @@ Values pooled(const Values& x, int64_t size, int64_t stride, bool same, bool ave
                   });
 }
 
-// Where a result along one axis comes from.
+// The source coordinate of a result along one axis.
 double source_of(int64_t place, int64_t in, int64_t out, bool corners, bool halves) {
   const auto x = static_cast<double>(place);
   if (corners) return out > 1 ? x * static_cast<double>(in - 1) / static_cast<double>(out - 1) : 0;
@@ -328,13 +328,13 @@ std::vector<Case> pictures() {
 
 }  // namespace
 
-TEST_CASE("TF.js operators on pictures") {
+TEST_CASE("TF.js: spatial operators") {
   std::vector<Case> cases = convolutions();
   for (Case& each : pictures()) cases.push_back(std::move(each));
   check_cases(cases, model::tfjs::plane_operators());
 }
 
-TEST_CASE("a convolution between blocks taken apart and put together has gaps") {
+TEST_CASE("TF.js: a convolution between block operators becomes a dilated convolution") {
   const Values x = random_values({1, 6, 5, 3}, 21);
   const Values bias = random_values({3}, 22);
   const Values w = random_values({3, 3, 3, 1}, 23);
@@ -360,8 +360,8 @@ TEST_CASE("a convolution between blocks taken apart and put together has gaps") 
                1e-5);
 }
 
-TEST_CASE("a transposed convolution to a size that comes with the input") {
-  // Padding at both ends, at the end alone, and none; a result that ends in nothing.
+TEST_CASE("TF.js: a transposed convolution to an output size that is an input") {
+  // Padding at both ends, at the end alone, and none; a result that extends beyond the windows.
   struct Size {
     std::string padding;
     int64_t kernel = 0;

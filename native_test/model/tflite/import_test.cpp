@@ -1,4 +1,4 @@
-// Reading TFLite files: what comes out of good ones, and what is said about bad ones.
+// The TFLite importer: the graphs of valid files, and the errors for invalid ones.
 #include "model/tflite/import.hpp"
 
 #include <doctest/doctest.h>
@@ -28,7 +28,7 @@ std::string problem_of(const std::string& file) {
   return failure([&] { imported(file); });
 }
 
-// x + a constant, which a caller describes.
+// x + a constant that the caller describes.
 TfliteWriter sum_with(const std::function<int(TfliteWriter&)>& constant,
                       const std::vector<int32_t>& shape) {
   TfliteWriter writer;
@@ -38,7 +38,7 @@ TfliteWriter sum_with(const std::function<int(TfliteWriter&)>& constant,
   return writer.op(kAdd, {x, c}, {y}).inputs({x}).outputs({y});
 }
 
-// What a constant is read as.
+// The values of a constant after import.
 std::vector<double> values_of(const std::function<int(TfliteWriter&)>& constant,
                               const std::vector<int32_t>& shape) {
   const Graph graph = imported(sum_with(constant, shape).str());
@@ -47,7 +47,7 @@ std::vector<double> values_of(const std::function<int(TfliteWriter&)>& constant,
   return graph.constants.begin()->second->numbers();
 }
 
-// The levels of a sparse tensor: how many places, or which.
+// The levels of a sparse tensor: a size if dense, indices if sparse.
 FlatTable dense_level(int size) { return FlatTable().byte(0, 0).integer(1, size); }
 
 template <typename T>
@@ -65,7 +65,7 @@ FlatTable sparse(const std::vector<int32_t>& order, const std::vector<int32_t>& 
   return FlatTable().numbers(0, order).numbers(1, block_map).tables(2, levels);
 }
 
-// A network with something of everything: weights of several types, branches, windows, moves.
+// A network with weights of several types, branches, windows and data movement.
 std::string varied_model() {
   TfliteWriter writer;
   const int x = writer.tensor("x", {1, 4, 4, 2}, LiteType::u8, {{0.5F}, {10}});
@@ -94,7 +94,7 @@ std::string varied_model() {
 
 }  // namespace
 
-TEST_CASE("a graph is what the TFLite file says") {
+TEST_CASE("a TFLite file becomes a graph") {
   TfliteWriter writer;
   const int x = writer.tensor("x", {1, 3});
   const int two = writer.constant<float>({1}, LiteType::f32, {2});
@@ -110,7 +110,7 @@ TEST_CASE("a graph is what the TFLite file says") {
   CHECK(describe(graph.nodes[0]) == "Mul (y)");
 }
 
-TEST_CASE("dimensions that are free stay free") {
+TEST_CASE("free dimensions stay free") {
   TfliteWriter writer;
   const int x = writer.constant_as(
       TfliteWriter::described("x", {1, 3}, LiteType::f32).numbers(7, std::vector<int32_t>{-1, 3}),
@@ -123,7 +123,7 @@ TEST_CASE("dimensions that are free stay free") {
   check_tensor(loaded->predict_now({lite_buffer(given)})[0], {{2, 3}, {1, 2, 3, 4, 5, 6}}, 0);
 }
 
-TEST_CASE("weights of every kind become floats") {
+TEST_CASE("weights of every type become floats") {
   const auto plain = [](auto values, int type, const LiteScales& scales) {
     return [=](TfliteWriter& writer) { return writer.constant({2, 2}, type, values, scales); };
   };
@@ -135,7 +135,7 @@ TEST_CASE("weights of every kind become floats") {
                   shape) == std::vector<double>{-5, 0, 0.5, 122.5});
   CHECK(values_of(plain(std::vector<int8_t>{-128, 1, 2, 127}, LiteType::i8, {{2}, {-1}}), shape) ==
         std::vector<double>{-254, 4, 6, 256});
-  // One for each place along an axis.
+  // One scale per index of an axis.
   const LiteScales rows{{0.5F, 2}, {0, 0}, 0};
   const LiteScales columns{{0.5F, 2}, {0, 1}, 1};
   CHECK(values_of(plain(std::vector<int8_t>{1, 2, 3, 4}, LiteType::i8, rows), shape) ==
@@ -144,12 +144,12 @@ TEST_CASE("weights of every kind become floats") {
         std::vector<double>{0.5, 2, 1.5, 6});
   CHECK(values_of(plain(std::vector<int32_t>{100, -7, 0, 1}, LiteType::i32, {{0.25F}, {0}}),
                   shape) == std::vector<double>{25, -1.75, 0, 0.25});
-  // Two to a byte, the first in the lower half.
+  // Two per byte, the first in the low nibble.
   CHECK(values_of(plain(std::vector<uint8_t>{0x7f, 0x81}, LiteType::i4, {{1}, {0}}), shape) ==
         std::vector<double>{-1, 7, 1, -8});
 }
 
-TEST_CASE("data beyond the flatbuffer is found by its place") {
+TEST_CASE("data after the flatbuffer is found by its offset") {
   const auto writer = [](uint64_t offset) {
     return sum_with(
         [&](TfliteWriter& file) {
@@ -164,10 +164,11 @@ TEST_CASE("data beyond the flatbuffer is found by its place") {
   file.append(reinterpret_cast<const char*>(&value), sizeof(value));
   const Graph graph = imported(file);
   CHECK(graph.constants.begin()->second->numbers() == std::vector<double>{2.5});
-  CHECK(problem_of(writer(size).str()).find("invalid_model: it is cut off or damaged") == 0);
+  CHECK(problem_of(writer(size).str()).find("invalid_model: the file is truncated or damaged") ==
+        0);
 }
 
-TEST_CASE("sparse weights are written out") {
+TEST_CASE("sparse weights become dense") {
   const auto values = [](const std::vector<int32_t>& shape, const FlatTable& sparsity,
                          const std::vector<float>& stored) {
     return values_of(
@@ -177,17 +178,17 @@ TEST_CASE("sparse weights are written out") {
         },
         shape);
   };
-  // Rows with all columns listed; the third row is empty.
+  // Dense rows, sparse columns; the third row is empty.
   CHECK(values(
             {3, 3},
             sparse({0, 1}, {}, {dense_level(3), listed_level<uint8_t>(3, {0, 2, 3, 3}, {0, 2, 1})}),
             {1, 2, 3}) == std::vector<double>{1, 0, 2, 0, 3, 0, 0, 0, 0});
-  // Columns first, with wider lists.
+  // Columns first, with wider index types.
   CHECK(values({2, 3},
                sparse({1, 0}, {},
                       {dense_level(3), listed_level<uint16_t>(2, {0, 1, 1, 3}, {1, 0, 1})}),
                {1, 2, 3}) == std::vector<double>{0, 0, 2, 1, 0, 3});
-  // Blocks of 2 by 2, of which the one at the bottom left is there.
+  // Blocks of 2 by 2, of which only the bottom left one is stored.
   CHECK(values({4, 4},
                sparse({0, 1, 2, 3}, {0, 1},
                       {dense_level(2), listed_level<int32_t>(1, {0, 0, 1}, {0}), dense_level(2),
@@ -199,21 +200,22 @@ TEST_CASE("sparse weights are written out") {
     return failure([&] { values({3, 3}, sparsity, {1, 2, 3}); });
   };
   CHECK(problem(sparse({0}, {}, {dense_level(3)})) ==
-        "invalid_model: ADD (y): sparse tensor \"sparse\": 1 levels for shape {3, 3}");
+        "invalid_model: ADD (y): sparse tensor \"sparse\": 1 levels do not fit shape {3, 3}");
   CHECK(problem(sparse({0, 1}, {}, {dense_level(4), dense_level(3)})) ==
-        "invalid_model: ADD (y): sparse tensor \"sparse\": a level of 4 places instead of 3");
+        "invalid_model: ADD (y): sparse tensor \"sparse\": a dense level has size 4, expected 3");
   CHECK(problem(sparse({0, 1}, {}, {dense_level(3), dense_level(3)})) ==
-        "invalid_model: ADD (y): sparse tensor \"sparse\": value 3 of 3");
+        "invalid_model: ADD (y): sparse tensor \"sparse\": value 3 does not exist, there are 3 "
+        "values");
   CHECK(problem(sparse({0, 1}, {},
                        {dense_level(3), listed_level<uint8_t>(3, {0, 2, 3, 3}, {0, 3, 1})})) ==
-        "invalid_model: ADD (y): sparse tensor \"sparse\": a place 3");
+        "invalid_model: ADD (y): sparse tensor \"sparse\": index 3 is out of range for size 3");
   CHECK(problem(sparse({0, 1}, {},
                        {dense_level(3), listed_level<uint8_t>(3, {0, 2, 1, 3}, {0, 2, 1})})) ==
-        "invalid_model: ADD (y): sparse tensor \"sparse\": a segment from 2 to 1");
+        "invalid_model: ADD (y): sparse tensor \"sparse\": invalid segment from 2 to 1");
 }
 
-TEST_CASE("quantized models run on floats, between integers at the ends") {
-  // 0..6 in 255 steps is how files say relu6; -1..1.55 is a range without a name.
+TEST_CASE("quantized models compute in floats between integer inputs and outputs") {
+  // 0..6 in 255 steps is the range of relu6; -1..1.55 is not the range of an activation.
   for (bool relu6 : {true, false}) {
     TfliteWriter writer;
     const LiteScales in{{0.5F}, {10}};
@@ -248,7 +250,7 @@ TEST_CASE("quantized models run on floats, between integers at the ends") {
   }
 }
 
-TEST_CASE("results are only clamped where they could be out of range") {
+TEST_CASE("results are only clamped if they can be out of range") {
   const auto nodes = [](const LiteScales& in, const LiteScales& out) {
     TfliteWriter writer;
     const int x = writer.tensor("x", {1, 2}, LiteType::i8, in);
@@ -266,7 +268,7 @@ TEST_CASE("results are only clamped where they could be out of range") {
         Ops{"DequantizeLinear", "Reshape", "Clip", "QuantizeLinear"});
 }
 
-TEST_CASE("halves go in and out as floats") {
+TEST_CASE("f16 inputs and outputs are computed as f32") {
   TfliteWriter writer;
   const int x = writer.tensor("x", {2}, LiteType::f16);
   const int y = writer.tensor("y", {2}, LiteType::f16);
@@ -276,23 +278,22 @@ TEST_CASE("halves go in and out as floats") {
   check_tensor(loaded->predict_now({lite_buffer({{2}, {-1.5, 2}})})[0], {{2}, {1.5, 2}}, 0);
 }
 
-TEST_CASE("what is wrong with a TFLite file is said") {
+TEST_CASE("errors of invalid TFLite files") {
   CHECK(problem_of("this is text") == "invalid_model: this is not a TFLite file");
   const auto plain = [](TfliteWriter& writer) {
     return writer.constant<float>({1}, LiteType::f32, {1});
   };
   CHECK(problem_of(sum_with(plain, {1}).str(2)) ==
-        "unsupported: the model has version 2 of the format, version 3 is supported");
+        "unsupported: the model has schema version 2, supported is version 3");
   CHECK(problem_of(sum_with(plain, {1}).str().substr(0, 40))
-            .find("invalid_model: it is cut off or damaged: there should be something at byte ") ==
-        0);
+            .find("invalid_model: the file is truncated or damaged: invalid offset ") == 0);
 
   TfliteWriter absent;
   const int a = absent.tensor("a", {1});
   const int b = absent.tensor("b", {1});
   absent.op(101, {a}, {b}).outputs({b});
   CHECK(problem_of(absent.str()) ==
-        "invalid_model: ABS (b): b needs \"a\", which nothing before it computes");
+        "invalid_model: ABS (b): b needs \"a\", which no earlier node computes");
 
   TfliteWriter twice;
   const int x = twice.tensor("x", {1});
@@ -300,7 +301,8 @@ TEST_CASE("what is wrong with a TFLite file is said") {
   twice.op(101, {x}, {y}).op(101, {x}, {y}).inputs({x}).outputs({y});
   CHECK(problem_of(twice.str()) == "invalid_model: \"y\" is computed more than once");
 
-  CHECK(problem_of(TfliteWriter().inputs({3}).str()) == "invalid_model: there is no tensor 3");
+  CHECK(problem_of(TfliteWriter().inputs({3}).str()) ==
+        "invalid_model: tensor 3 does not exist, the graph has 0 tensors");
   CHECK(problem_of(sum_with(
                        [](TfliteWriter& writer) {
                          return writer.constant<float>({1000, 1000}, LiteType::f32, {1, 2});
@@ -315,7 +317,8 @@ TEST_CASE("what is wrong with a TFLite file is said") {
                   return writer.constant<int8_t>({2}, LiteType::i8, {1, 2}, {{1, 2, 3}, {}, 0});
                 },
                 {2})
-                .str()) == "invalid_model: tensor \"constant\": 3 scales for shape {2}");
+                .str()) ==
+        "invalid_model: tensor \"constant\": 3 scales do not fit shape {2} along axis 0");
   CHECK(problem_of(
             sum_with(
                 [](TfliteWriter& writer) {
@@ -326,10 +329,11 @@ TEST_CASE("what is wrong with a TFLite file is said") {
                 },
                 {1})
                 .str()) ==
-        "invalid_model: ADD (y): tensor \"w\": the weights are out of all proportion to the file");
+        "invalid_model: ADD (y): tensor \"w\": the weights exceed 67108864 bytes plus 64 times the "
+        "size of the file");
 }
 
-TEST_CASE("a file is what its content says, and else its extension") {
+TEST_CASE("the format is detected by content, then by extension") {
   const auto path =
       std::filesystem::temp_directory_path() / ("dala_" + std::to_string(getpid()) + ".tflite");
   const auto loaded = [&](const std::string& content) {
@@ -341,7 +345,7 @@ TEST_CASE("a file is what its content says, and else its extension") {
   std::filesystem::remove(path);
 }
 
-TEST_CASE("operators that are not there are refused together, with where they are") {
+TEST_CASE("unsupported operators are reported together, with their nodes") {
   TfliteWriter writer;
   const int x = writer.tensor("x", {1, 2});
   const int a = writer.tensor("first", {1, 2});
@@ -352,11 +356,11 @@ TEST_CASE("operators that are not there are refused together, with where they ar
   writer.custom("MyOwn", {b}, {c}, {}).op(900, {c}, {y}).inputs({x}).outputs({y});
   CHECK(failure([&] { load_lite(writer.str()); }) ==
         "unsupported_op: the model uses operators that are not supported: tflite.BUILTIN_900 "
-        "(fourth); tflite.FULLY_CONNECTED with weights in a shuffled order (second); tflite.LSTM "
+        "(fourth); tflite.FULLY_CONNECTED with shuffled weights (second); tflite.LSTM "
         "(first); tflite.MyOwn (third)");
 }
 
-TEST_CASE("types that there are no tensors of are refused where they are computed") {
+TEST_CASE("unsupported element types are reported with the operator that computes them") {
   TfliteWriter writer;
   const int x = writer.tensor("x", {2});
   const int z = writer.tensor("z", {2}, 8);  // complex numbers
@@ -368,7 +372,7 @@ TEST_CASE("types that there are no tensors of are refused where they are compute
       "of type 8 in \"z\" (z); tflite.COMPLEX_ABS (y)");
 }
 
-TEST_CASE("a TFLite file that is cut off anywhere is refused") {
+TEST_CASE("a TFLite file truncated at any byte is rejected") {
   const std::string file = varied_model();
   REQUIRE(load_hostile(as_bytes(file)));
   for (size_t size = 0; size + 8 < file.size(); ++size) {
@@ -377,7 +381,7 @@ TEST_CASE("a TFLite file that is cut off anywhere is refused") {
   }
 }
 
-TEST_CASE("changed bytes of a TFLite file do no harm") {
+TEST_CASE("a corrupted TFLite file is a model or an error") {
   const std::string file = varied_model();
   int models = 0;
   for (size_t at = 0; at < file.size(); ++at) {

@@ -1,4 +1,4 @@
-// Small TFLite models for tests: one operator or a few, with numbers of any type in and out.
+// Small TFLite models for tests: one or a few operators, with inputs and outputs of any type.
 #pragma once
 
 #include <doctest/doctest.h>
@@ -8,11 +8,12 @@
 #include "model/model.hpp"
 #include "support/bytes.hpp"
 #include "support/engine_fixture.hpp"
+#include "support/seeds.hpp"
 #include "support/tflite_writer.hpp"
 
 namespace dala::test {
 
-// Numbers with a shape and one of the types of files. Constants are part of the file.
+// Values with a shape and a TensorType of the schema. Constants are part of the file.
 struct LiteTensor {
   std::vector<int32_t> shape;
   std::vector<double> values;
@@ -80,6 +81,7 @@ inline std::vector<double> numbers_of(const BufferPtr& buffer) {
 }
 
 inline std::shared_ptr<model::Model> load_lite(const std::string& file) {
+  keep_seed("tflite", file);
   return model::Model::load(engine(), as_bytes(file), "");
 }
 
@@ -103,7 +105,7 @@ inline void check_tensor(const BufferPtr& got, const LiteTensor& expected, doubl
   }
 }
 
-// A file with one operator, by its number.
+// A file with one operator, given by its builtin code.
 inline TfliteWriter with_operator(int code, const FlatTable& options,
                                   const std::vector<LiteTensor>& given,
                                   const std::vector<LiteTensor>& expected) {

@@ -1,5 +1,5 @@
-// Every operator of TFLite files that there is, one at a time, against loops and numbers written
-// out here. The planes' operators are tested with more shapes in channels_last_test.cpp.
+// Every supported TFLite operator, one at a time, against loops and literal values. The spatial
+// operators are tested with more shapes in channels_last_test.cpp.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -15,7 +15,7 @@ namespace {
 
 constexpr double kEndless = std::numeric_limits<double>::infinity();
 
-// The numbers that files have for operators, and what was tested of them.
+// The builtin codes of the operators, and which of them were tested.
 const std::map<std::string, int> kCodes{
     {"ABS", 101},
     {"ADD", 0},
@@ -146,8 +146,8 @@ void check_both(const std::string& name, const std::function<double(double, doub
   check(name, options, {{{2, 3}, a}, {{3}, b}}, {expected});
 }
 
-// A map as custom operators have it: names, where they are, where these lists are, values, kinds,
-// and last the value of the whole. Offsets count back; all have 4 bytes here.
+// A flexbuffer map, as for custom operators: keys, key offsets, the map header, values, value
+// types, and the root. Offsets point backwards; all values have 4 bytes here.
 std::vector<uint8_t> flexbuffer(const std::map<std::string, float>& options) {
   std::string out;
   const auto put = [&](auto value) {
@@ -176,15 +176,15 @@ std::vector<uint8_t> flexbuffer(const std::map<std::string, float>& options) {
 
 }  // namespace
 
-TEST_CASE("every operator of TFLite files has its number and a test here") {
-  // Custom ones have no number.
+TEST_CASE("every supported TFLite operator has a code and a test in this file") {
+  // Custom operators have no code.
   std::set<std::string> tested{"Convolution2DTransposeBias", "TFLite_Detection_PostProcess"};
   for (const auto& [name, code] : kCodes) tested.insert(name);
   const auto names = model::tflite::operator_names();
   CHECK(tested == std::set<std::string>(names.begin(), names.end()));
 }
 
-TEST_CASE("arithmetic of one, as TFLite has it") {
+TEST_CASE("TFLite: unary arithmetic") {
   const std::vector<double> positive{0.25, 1, 2, 9};
   check_each("ABS", [](double x) { return std::fabs(x); });
   check_each("CEIL", [](double x) { return std::ceil(x); });
@@ -201,7 +201,7 @@ TEST_CASE("arithmetic of one, as TFLite has it") {
   check_each("RELU6", [](double x) { return std::clamp(x, 0.0, 6.0); });
   check_each("RELU_0_TO_1", [](double x) { return std::clamp(x, 0.0, 1.0); });
   check_each("RELU_N1_TO_1", [](double x) { return std::clamp(x, -1.0, 1.0); });
-  check_each("ROUND", [](double x) { return std::nearbyint(x); });  // halves to even
+  check_each("ROUND", [](double x) { return std::nearbyint(x); });  // ties to even
   check_each(
       "RSQRT", [](double x) { return 1 / std::sqrt(x); }, positive);
   check_each("SIGN", [](double x) { return (x > 0) - (x < 0); });
@@ -222,7 +222,7 @@ TEST_CASE("arithmetic of one, as TFLite has it") {
   check_each("GELU", by_tanh, {-2, -0.5, 0, 3}, FlatTable().flag(0));
 }
 
-TEST_CASE("arithmetic of two, as TFLite has it") {
+TEST_CASE("TFLite: binary arithmetic") {
   check_both("ADD", [](double a, double b) { return a + b; });
   check_both("DIV", [](double a, double b) { return a / b; });
   check_both("FLOOR_DIV", [](double a, double b) { return std::floor(a / b); });
@@ -245,7 +245,7 @@ TEST_CASE("arithmetic of two, as TFLite has it") {
       "LESS_EQUAL", [](double a, double b) { return a <= b; }, LiteType::boolean);
   check_both(
       "NOT_EQUAL", [](double a, double b) { return a != b; }, LiteType::boolean);
-  // The activations that are part of others.
+  // Fused activations.
   const auto with = [&](int activation, const std::function<double(double)>& formula) {
     check_both(
         "SUB", [&](double a, double b) { return formula(a - b); }, LiteType::f32,
@@ -263,7 +263,7 @@ TEST_CASE("arithmetic of two, as TFLite has it") {
         {{{1, 2, 1, 2}, {-0.5, -4, 3, -8}}});
 }
 
-TEST_CASE("logic and choices, as TFLite has them") {
+TEST_CASE("TFLite: logic and selection") {
   const LiteTensor a{{4}, {0, 0, 1, 1}, LiteType::boolean};
   const LiteTensor b{{4}, {0, 1, 0, 1}, LiteType::boolean};
   check("LOGICAL_AND", {}, {a, b}, {{{4}, {0, 0, 0, 1}, LiteType::boolean}});
@@ -281,7 +281,7 @@ TEST_CASE("logic and choices, as TFLite has them") {
         {{{2, 2}, {0, 1, 1, 0}, LiteType::i64}});
 }
 
-TEST_CASE("moves, as TFLite has them") {
+TEST_CASE("TFLite: data movement") {
   const LiteTensor x{{2, 3}, {0, 1, 2, 3, 4, 5}};
   const LiteTensor planes{{1, 2, 2, 2}, {0, 1, 2, 3, 4, 5, 6, 7}};
   const LiteTensor none = constant_of({2, 2}, {0, 0, 0, 0});
@@ -334,7 +334,7 @@ TEST_CASE("moves, as TFLite has them") {
         {{{3}, {0, 1, 2}}, {{3}, {3, 4, 5}}});
 }
 
-TEST_CASE("types and shapes, as TFLite has them") {
+TEST_CASE("TFLite: casts and shapes") {
   const LiteTensor x{{2, 3}, {0, 1.75, -2.5, 3, 4, 5}};
   check("CAST", FlatTable().byte(1, LiteType::i32), {x},
         {{{2, 3}, {0, 1, -2, 3, 4, 5}, LiteType::i32}});
@@ -347,7 +347,7 @@ TEST_CASE("types and shapes, as TFLite has them") {
         {{{3}, {1, 4, 7}, LiteType::i32}});
 }
 
-TEST_CASE("reductions and products, as TFLite has them") {
+TEST_CASE("TFLite: reductions and matrix products") {
   const LiteTensor x{{2, 3}, {0, 5, 2, 3, 1, 4}};
   const LiteTensor last = constant_of({1}, {-1});
   const FlatTable keep = FlatTable().flag(0);
@@ -384,7 +384,7 @@ TEST_CASE("reductions and products, as TFLite has them") {
         {{{2, 2}, {4, 5, 11, -2}}});
 }
 
-TEST_CASE("windows, as TFLite has them") {
+TEST_CASE("TFLite: convolutions, pools and resizing") {
   LiteTensor x{{1, 3, 3, 1}, {1, 2, 3, 4, 5, 6, 7, 8, 9}};
   const auto window = [](int padding, int stride) {
     return FlatTable().byte(0, padding).integer(1, stride).integer(2, stride);
@@ -429,7 +429,7 @@ TEST_CASE("windows, as TFLite has them") {
         {{{1, 1, 1, 3}, {1 / std::sqrt(3.5), 2 / std::sqrt(8.0), 3 / std::sqrt(7.5)}}});
 }
 
-TEST_CASE("a transposed convolution with a bias, as MediaPipe has it") {
+TEST_CASE("TFLite: MediaPipe's transposed convolution with bias") {
   TfliteWriter writer;
   const int x = writer.tensor("x", {1, 1, 2, 1});
   const int weights = writer.constant<float>({1, 2, 2, 1}, LiteType::f32, {1, 2, 3, 4});
@@ -442,7 +442,7 @@ TEST_CASE("a transposed convolution with a bias, as MediaPipe has it") {
                {{1, 2, 4, 1}, {1.5, 2.5, 10.5, 20.5, 3.5, 4.5, 30.5, 40.5}}, 1e-5);
 }
 
-TEST_CASE("detections: the best boxes that do not overlap, then zeros") {
+TEST_CASE("TFLite: detections are the best boxes that do not overlap, then zeros") {
   const auto detector = [](std::map<std::string, float> options) {
     TfliteWriter writer;
     const int codes = writer.tensor("codes", {1, 3, 4});
@@ -481,16 +481,15 @@ TEST_CASE("detections: the best boxes that do not overlap, then zeros") {
   const auto problem = [&](const std::map<std::string, float>& options) {
     return failure([&] { load_lite(detector(options).str()); });
   };
-  CHECK(problem({{"use_regular_nms", 1}}).find("with a suppression for each class") !=
-        std::string::npos);
-  CHECK(problem({{"max_classes_per_detection", 2}}).find("with several classes of one box") !=
+  CHECK(problem({{"use_regular_nms", 1}}).find("with per-class suppression") != std::string::npos);
+  CHECK(problem({{"max_classes_per_detection", 2}}).find("with several classes per detection") !=
         std::string::npos);
   CHECK(problem({{"max_detections", -1}}) ==
-        "invalid_model: TFLite_Detection_PostProcess (boxes): its option max_detections is missing "
+        "invalid_model: TFLite_Detection_PostProcess (boxes): option max_detections is missing "
         "or out of range");
 }
 
-TEST_CASE("a convolution between blocks becomes one with gaps") {
+TEST_CASE("TFLite: a convolution between blocks becomes a dilated convolution") {
   TfliteWriter writer;
   const int x = writer.tensor("x", {1, 4, 4, 1});
   const int block = writer.constant<int32_t>({2}, LiteType::i32, {2, 2});
@@ -513,7 +512,7 @@ TEST_CASE("a convolution between blocks becomes one with gaps") {
     expected.values.push_back(4 * (4 * (row + 1) + column + 1));
   }
   check_tensor(run_lite(writer, {given})[0], expected, 1e-5);
-  // Two transposes around it, and no blocks.
+  // Two transposes around it, and no block operators.
   CHECK(load_lite(writer.str())->info().nodes <= 3);
 }
 

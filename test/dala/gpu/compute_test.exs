@@ -5,7 +5,7 @@ defmodule Dala.Gpu.ComputeTest do
 
   @dtypes [:f32, :f64, :s32, :s64, :u32, :u8]
 
-  test "the whole surface is there" do
+  test "all documented functions exist" do
     Code.ensure_loaded!(Compute)
 
     for {name, arity} <- [
@@ -120,7 +120,7 @@ defmodule Dala.Gpu.ComputeTest do
     assert Compute.read_list(c) == [1, 2, 3, 4, 2, 1, 4, 3, 5, 6, 7, 8, 6, 5, 8, 7]
   end
 
-  test "matmul says what does not fit" do
+  test "matmul reports incompatible operands" do
     a = zeros({2, 3})
     c = zeros({2, 2})
 

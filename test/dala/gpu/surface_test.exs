@@ -7,6 +7,7 @@ defmodule Dala.Gpu.SurfaceTest do
   alias Dala.Test.OnnxFile
 
   doctest Dala.Gpu, import: false
+  doctest Dala.Gpu.Surface
 
   defp surface(width, height) do
     {:ok, surface} = Gpu.create_surface(width, height)
@@ -19,7 +20,7 @@ defmodule Dala.Gpu.SurfaceTest do
   end
 
   describe "drawing" do
-    test "happens in order, clipped, whoever calls" do
+    test "happens in order and clipped, whichever process calls" do
       surface = surface(5, 4)
       assert Gpu.get_pixels(surface) == :binary.copy(<<0>>, 80)
       :ok = Gpu.clear(surface, {9, 0, 0})
@@ -70,7 +71,7 @@ defmodule Dala.Gpu.SurfaceTest do
   end
 
   describe "pixels" do
-    test "as a binary, a picture and a buffer" do
+    test "as a binary, an image and a buffer" do
       surface = surface(40, 30)
       pixels = for i <- 1..(40 * 30 * 4), into: <<>>, do: <<rem(i * 7, 256)>>
       assert Gpu.set_pixels(surface, pixels) == :ok
@@ -123,7 +124,7 @@ defmodule Dala.Gpu.SurfaceTest do
   describe "a kernel's result" do
     defp transfers, do: Map.take(Compute.counters(), [:reads, :bytes_in, :bytes_out])
 
-    test "reaches the surface without a read-back" do
+    test "reaches the surface without a copy to the host" do
       surface = surface(64, 32)
       input = Compute.buffer_from_binary(:binary.copy(<<40>>, 64 * 32 * 4), {32, 64, 4}, :u8)
       output = zeros({32, 64, 4}, :u8)
@@ -139,7 +140,7 @@ defmodule Dala.Gpu.SurfaceTest do
       expected = <<255, 0, 0, 255>> <> :binary.copy(<<120>>, 64 * 32 * 4 - 4)
       assert Gpu.get_pixels(surface) == expected
       assert transfers().reads == before.reads + 1
-      # What the kernel wrote is the output's, whatever is drawn later.
+      # The output keeps what the kernel wrote, whatever is drawn later.
       assert Compute.read(output) == :binary.copy(<<120>>, 64 * 32 * 4)
     end
 
@@ -161,7 +162,7 @@ defmodule Dala.Gpu.SurfaceTest do
       :ok = Dala.ML.Gpu.free_model(model)
     end
 
-    test "that does not fit changes nothing" do
+    test "of the wrong size changes nothing" do
       surface = surface(8, 4)
       :ok = Gpu.clear(surface, :white)
       small = zeros({4, 4, 4}, :u8)
@@ -191,7 +192,7 @@ defmodule Dala.Gpu.SurfaceTest do
   end
 
   describe "frames" do
-    test "are told to subscribers, in order, once" do
+    test "are sent to subscribers, in order, once" do
       surface = surface(4, 4)
       test = self()
       assert Gpu.subscribe(surface) == :ok
@@ -219,7 +220,7 @@ defmodule Dala.Gpu.SurfaceTest do
       eventually(fn -> :sys.get_state(surface).subscribers == %{} end)
     end
 
-    test "are presented when everything is drawn" do
+    test "are presented when everything has been drawn" do
       surface = surface(1, 1)
       buffer = zeros({1}, :u32)
       output = zeros({1, 1, 4}, :u8)
@@ -236,8 +237,8 @@ defmodule Dala.Gpu.SurfaceTest do
     end
   end
 
-  describe "the end" do
-    test "destroy gives memory back at once; later use is an error" do
+  describe "stopping" do
+    test "destroy frees memory immediately; later use is an error" do
       before = eventually(fn -> stable(settled_memory()) end)
       surface = surface(100, 50)
       assert Compute.memory_info().in_use == before + 20_000
@@ -245,7 +246,7 @@ defmodule Dala.Gpu.SurfaceTest do
       assert Compute.memory_info().in_use == before
       assert Gpu.destroy_surface(surface) == :ok
 
-      gone = "the surface #{inspect(surface)} has been destroyed"
+      gone = "the surface #{inspect(surface)} is not running"
 
       for call <- [
             fn -> Gpu.clear(surface, :red) end,
@@ -343,7 +344,7 @@ defmodule Dala.Gpu.SurfaceTest do
       assert Gpu.get_pixels(surface) == :binary.copy(<<0>>, 24)
     end
 
-    test "what is malformed raises" do
+    test "malformed arguments raise" do
       surface = surface(3, 2)
 
       for {text, call} <- [
@@ -354,9 +355,8 @@ defmodule Dala.Gpu.SurfaceTest do
              fn -> Gpu.draw_line(surface, 0, 0, 1, nil, :red) end},
             {"expected pixels as a binary, an image or a buffer",
              fn -> Gpu.set_pixels(surface, 1) end},
-            {"expected a surface, which is a process, got: :screen",
-             fn -> Gpu.present(:screen) end},
-            {"expected a surface, which is a process, got: 1", fn -> Gpu.destroy_surface(1) end},
+            {"expected a surface, by its pid or name, got: nil", fn -> Gpu.present(nil) end},
+            {"expected a surface, by its pid or name, got: 1", fn -> Gpu.destroy_surface(1) end},
             {"expected pixels as a binary, an image or a buffer",
              fn -> Gpu.set_pixels(surface, %Image{width: 3, height: 2, data: nil}) end},
             {"expected pixels as a binary, an image or a buffer",
@@ -375,7 +375,7 @@ defmodule Dala.Gpu.SurfaceTest do
       assert Gpu.width(surface) == 3
     end
 
-    test "a process that is no surface is left alone" do
+    test "a process that is not a surface is not affected" do
       {:ok, other} = Agent.start_link(fn -> :alive end)
 
       for call <- [&Gpu.destroy_surface/1, &Gpu.present/1, &Gpu.width/1] do

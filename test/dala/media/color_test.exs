@@ -1,13 +1,9 @@
 defmodule Dala.Media.ColorTest do
   use ExUnit.Case, async: true
 
-  alias Dala.Media.Color
-
   doctest Dala.Media.Color
 
-  test "what is no colour raises" do
-    for bad <- [{1, 2}, {1, 2, 256}, {-1, 0, 0}, {1.0, 0, 0}, :mauve, "red", nil, {0, 0, 0, 300}] do
-      assert_raise ArgumentError, ~r/expected a colour such as/, fn -> Color.rgba!(bad) end
-    end
+  test "has the functions of the colours of surfaces" do
+    assert Dala.Media.Color.__info__(:functions) == Dala.Gpu.Color.__info__(:functions)
   end
 end

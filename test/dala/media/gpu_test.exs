@@ -1,10 +1,11 @@
 defmodule Dala.Media.GpuTest do
   use Dala.Test.GpuCase, async: true
 
-  alias Dala.Media.Gpu
+  alias Dala.Media.{Gpu, Image}
   alias Dala.Media.Gpu.{Filter, Processor}
 
   doctest Dala.Media.Gpu
+  doctest Dala.Media.Gpu.Stream
   doctest Dala.Media.Gpu.Filter
   doctest Dala.Media.Gpu.Format
 
@@ -41,7 +42,7 @@ defmodule Dala.Media.GpuTest do
       end
     end
 
-    test "changes the size where that is its purpose" do
+    test "changes the size of the frame if it is meant to" do
       rgba = picture()
 
       cropped = Gpu.apply_filter(rgba, @width, @height, :crop, x: 5, y: 2, width: 10, height: 8)
@@ -57,7 +58,7 @@ defmodule Dala.Media.GpuTest do
                128
     end
 
-    test "takes its parameters as a map, a keyword list, or with text for names" do
+    test "takes parameters as a map, a keyword list, or with string keys" do
       rgba = picture()
       expected = Gpu.blur(rgba, @width, @height, radius: 2, sigma: 1.0)
       assert Gpu.blur(rgba, @width, @height, %{radius: 2, sigma: 1.0}) == expected
@@ -66,7 +67,7 @@ defmodule Dala.Media.GpuTest do
                expected
     end
 
-    test "says what is wrong, and with what" do
+    test "reports invalid arguments" do
       rgba = picture()
 
       assert_raises(:unknown_kernel, [":blury", ":blur", ":white_balance"], fn ->
@@ -98,7 +99,7 @@ defmodule Dala.Media.GpuTest do
   end
 
   describe "a stream" do
-    test "runs a list of filters as if one after the other" do
+    test "runs a list of filters like the filters one by one" do
       rgba = picture()
       {:ok, ctx} = Gpu.start_pipeline(@width, @height)
 
@@ -138,7 +139,7 @@ defmodule Dala.Media.GpuTest do
     end
 
     # That nothing is compiled for them is for test/system/frames_test.exs, which runs alone.
-    test "uses other numbers, frame by frame" do
+    test "uses the parameters of each frame" do
       rgba = picture()
       {:ok, ctx} = Gpu.start_pipeline(@width, @height)
       chain = fn value -> [{:brightness, %{value: value}}, {:contrast, %{value: value / 2}}] end
@@ -151,7 +152,7 @@ defmodule Dala.Media.GpuTest do
       end
     end
 
-    test "gives results to messages, in order" do
+    test "sends results as messages, in order" do
       {:ok, ctx} = Gpu.start_pipeline(2, 2, queue: 2)
 
       refs =
@@ -170,7 +171,7 @@ defmodule Dala.Media.GpuTest do
       end
     end
 
-    test "tells how it is doing" do
+    test "returns statistics" do
       rgba = picture()
       {:ok, ctx} = Gpu.start_pipeline(@width, @height)
       for _ <- 1..5, do: Gpu.process_frame(ctx, rgba, [{:blur, %{}}, :grayscale])
@@ -183,7 +184,7 @@ defmodule Dala.Media.GpuTest do
       assert Enum.any?(stats.stages, &(&1.name == "blur"))
     end
 
-    test "is refused with the frame's or filter's problem, and goes on" do
+    test "reports an invalid frame or filter, and keeps running" do
       rgba = picture()
       {:ok, ctx} = Gpu.start_pipeline(@width, @height)
 
@@ -203,19 +204,19 @@ defmodule Dala.Media.GpuTest do
       assert %{frames: 1, failed: 1} = Gpu.stats(ctx)
     end
 
-    test "is over when it is stopped" do
+    test "can be stopped" do
       {:ok, ctx} = Gpu.start_pipeline(1, 1)
       assert inspect(ctx) == "#Dala.Media.Gpu.Context<1x1 rgba>"
       assert Gpu.stop_pipeline(ctx) == :ok
       assert Gpu.stop_pipeline(ctx) == :ok
       assert inspect(ctx) == "#Dala.Media.Gpu.Context<1x1 rgba stopped>"
 
-      assert_raises(:freed, "the pipeline has been stopped", fn ->
+      assert_raises(:freed, "the stream #{inspect(ctx.pid)} is not running", fn ->
         Gpu.process_frame(ctx, <<0, 0, 0, 0>>, [])
       end)
     end
 
-    test "ends with the process that started it" do
+    test "stops when its owner exits" do
       test = self()
 
       owner =
@@ -261,7 +262,7 @@ defmodule Dala.Media.GpuTest do
       {results, Gpu.stats(ctx)}
     end
 
-    test "lets callers wait" do
+    test "makes callers wait" do
       assert {results, %{dropped: 0, frames: 13}} = pile_up(:wait, 12)
       assert Enum.uniq(results) == [:ok]
     end
@@ -294,7 +295,7 @@ defmodule Dala.Media.GpuTest do
       assert abs(r - 180) <= 2 and abs(g - 60) <= 2 and abs(b - 90) <= 2 and a == 255
     end
 
-    test "are filtered as pictures" do
+    test "are filtered like RGBA frames" do
       for format <- [:rgb24, :yuv420p, :nv12] do
         {:ok, ctx} = Gpu.start_pipeline(6, 4, format: format, matrix: :bt709, range: :full)
         frame = :binary.copy(<<128>>, Gpu.Format.bytes(format, 6, 4))
@@ -314,14 +315,164 @@ defmodule Dala.Media.GpuTest do
     end
   end
 
-  test "every filter has a kernel, or a model" do
+  test "every filter has a kernel, is made of kernels, or has a model" do
     kernels = Enum.map(Compute.kernels(), & &1.name)
-    by_kernel = Filter.names() -- Map.keys(Filter.by_model())
+    others = Map.keys(Filter.by_model()) ++ Map.keys(Filter.composed())
+    by_kernel = Filter.names() -- others
     for name <- by_kernel, do: assert(Atom.to_string(name) in kernels)
-    assert length(Filter.names()) == length(by_kernel) + 2
+    assert length(Filter.names()) == length(by_kernel) + 6
   end
 
-  test "the long name is the same module" do
+  describe "images" do
+    defp noise(width, height) do
+      :rand.seed(:exsss, {width, height, 7})
+      Image.new(width, height, :rand.bytes(4 * width * height))
+    end
+
+    test "every filter has a function that gives what apply_filter/5 gives" do
+      image = noise(8, 6)
+      {:ok, table} = Dala.Media.Lut.parse("LUT_1D_SIZE 2\n0 0 0\n0.5 1 1")
+
+      params = %{
+        brightness: %{value: 0.1},
+        contrast: %{value: 0.1},
+        saturation: %{value: 0.1},
+        lut: %{table: table},
+        overlay: %{image: image, x: 2},
+        blend: %{image: image},
+        resize: %{width: 4},
+        crop: %{width: 3, height: 2},
+        rotate: %{angle: 90},
+        affine: %{matrix: [0.5, 0, 1, 0, 0.5, 1]},
+        perspective: %{from: [{1, 1}, {6, 0}, {7, 5}, {0, 4}]}
+      }
+
+      for name <- Filter.names() -- Map.keys(Filter.by_model()) do
+        given = Map.get(params, name, %{})
+        result = Gpu.apply_filter(image, name, given)
+        assert %Image{} = result
+        assert byte_size(result.data) == 4 * result.width * result.height
+        assert result.data == Gpu.apply_filter(image.data, 8, 6, name, given)
+
+        arguments =
+          case given do
+            %{value: value} -> [value]
+            _map when name == :grayscale -> []
+            _map -> [Map.to_list(given)]
+          end
+
+        assert apply(Gpu, name, [image | arguments]) == result, "#{name}"
+      end
+    end
+
+    test "a list of filters is one command" do
+      image = noise(8, 6)
+      filters = [{:blur, radius: 2}, {:resize, %{height: 3}}, :sepia]
+
+      expected =
+        Enum.reduce(filters, image, fn filter, image -> Gpu.apply_filters(image, [filter]) end)
+
+      assert Gpu.apply_filters(image, filters) == expected
+      assert Gpu.apply_filters(image, []) == image
+    end
+
+    test "mistakes raise" do
+      image = noise(2, 2)
+
+      assert_raises(:unknown_kernel, "there is no filter :nope", fn ->
+        Gpu.apply_filter(image, :nope)
+      end)
+
+      assert_raises(:invalid_param, "radius of blur", fn -> Gpu.blur(image, radius: -1) end)
+
+      assert_raise ArgumentError, ~r/expected a Dala.Media.Image, got: "rgba"/, fn ->
+        Gpu.apply_filter("rgba", :blur)
+      end
+
+      assert_raises(:shape_mismatch, "16", fn -> Gpu.blur(%{image | data: <<1, 2, 3>>}) end)
+
+      assert_raises(:invalid_param, "resize takes width:, height: or both", fn ->
+        Gpu.resize(image, width: 0)
+      end)
+    end
+
+    test "opening and closing are erosion and dilation in turn" do
+      image = noise(20, 15)
+      erode_first = image |> Gpu.erode(radius: 2) |> Gpu.dilate(radius: 2)
+      assert Gpu.open(image, radius: 2) == erode_first
+      dilate_first = image |> Gpu.dilate() |> Gpu.erode()
+      assert Gpu.close(image) == dilate_first
+
+      assert_raises(:unknown_param, "open has no parameter size", fn ->
+        Gpu.open(image, size: 1)
+      end)
+
+      assert_raises(:invalid_param, "radius of close is an integer from 0 to 64, got: 65", fn ->
+        Gpu.close(image, radius: 65)
+      end)
+    end
+
+    test "affine moves pixels to where the matrix says" do
+      image = noise(6, 5)
+      moved = Gpu.affine(image, matrix: {1, 0, 2, 0, 1, 1})
+
+      for y <- 0..4, x <- 0..5 do
+        expected = if x >= 2 and y >= 1, do: pixel_at(image, x - 2, y - 1), else: <<0::32>>
+        assert pixel_at(moved, x, y) == expected
+      end
+
+      # A quarter turn, into an image of its own size.
+      turned = Gpu.affine(image, matrix: {0, -1, 4, 1, 0, 0}, width: 5, height: 6)
+      assert turned == Gpu.rotate(image, angle: 90)
+      edge = Gpu.affine(image, matrix: {1, 0, 3, 0, 1, 0}, border: :edge)
+      assert pixel_at(edge, 0, 2) == pixel_at(image, 0, 2)
+    end
+
+    test "perspective puts points onto points" do
+      image = noise(9, 7)
+      corners = [{0, 0}, {8, 0}, {8, 6}, {0, 6}]
+      assert Gpu.perspective(image, from: corners) == image
+      # The matrix says the same as the points.
+      assert Gpu.perspective(image, matrix: [1, 0, 0, 0, 1, 0, 0, 0, 1]) == image
+      # Corners go to corners, whatever is between.
+      from = [{1, 1}, {7, 2}, {6, 6}, {2, 5}]
+      seen = Gpu.perspective(image, from: from, width: 9, height: 7)
+
+      for {{x, y}, {to_x, to_y}} <- Enum.zip(from, corners) do
+        for {<<got>>, <<want>>} <-
+              Enum.zip(bytes(pixel_at(seen, to_x, to_y)), bytes(pixel_at(image, x, y))) do
+          assert abs(got - want) <= 1
+        end
+      end
+    end
+
+    test "warps say what is missing or impossible" do
+      image = noise(4, 4)
+
+      for {reason, text, filter, params} <- [
+            {:invalid_param, "affine takes matrix:, six numbers", :affine, []},
+            {:invalid_param, "matrix of affine is six numbers", :affine, [matrix: {1, 2, 3}]},
+            {:invalid_param, "matrix of affine has no inverse", :affine,
+             [matrix: {1, 1, 0, 1, 1, 0}]},
+            {:invalid_param, "perspective takes from:", :perspective, []},
+            {:invalid_param, "from of perspective is four points", :perspective,
+             [from: [{1, 2}]]},
+            {:invalid_param, "no three of which are on a line", :perspective,
+             [from: [{0, 0}, {1, 1}, {2, 2}, {0, 3}]]},
+            {:unknown_param, "affine has no parameter angle", :affine, [angle: 1]},
+            {:invalid_param, "border of warp", :affine,
+             [matrix: {1, 0, 0, 0, 1, 0}, border: :mirror]}
+          ] do
+        assert_raises(reason, text, fn -> Gpu.apply_filter(image, filter, params) end)
+      end
+    end
+
+    defp pixel_at(image, x, y), do: binary_part(image.data, 4 * (image.width * y + x), 4)
+    defp bytes(binary), do: for(<<byte <- binary>>, do: <<byte>>)
+  end
+
+  test "the alias has the same functions" do
+    assert Processor.__info__(:functions) == Gpu.__info__(:functions)
     assert Processor.grayscale(<<255, 0, 0, 7>>, 1, 1) == <<76, 76, 76, 7>>
   end
 end

@@ -18,7 +18,7 @@ defmodule Dala.Media.ImageTest do
     %{dir: scratch_dir("image")}
   end
 
-  test "a PNG file gives back every byte", %{dir: dir} do
+  test "a PNG file round-trips exactly", %{dir: dir} do
     image = gradient(123, 45)
     # PNG unless the name says otherwise.
     for name <- ["a.png", "A.PNG", "plain"] do
@@ -61,7 +61,7 @@ defmodule Dala.Media.ImageTest do
     assert image == Image.new(2, 2, <<7, 8, 9, 255, 10, 11, 12, 255, 1, 2, 3, 255, 4, 5, 6, 255>>)
   end
 
-  test "to a buffer and back, without a copy where memory is shared" do
+  test "to a buffer and back, without a copy if memory is shared" do
     image = gradient(640, 480)
     buffer = Image.to_buffer(image)
     assert Compute.shape(buffer) == {480, 640, 4}
@@ -72,7 +72,7 @@ defmodule Dala.Media.ImageTest do
     assert image == gradient(640, 480)
   end
 
-  test "decoded pixels outlive the file's bytes and go with the last reference" do
+  test "decoded pixels outlive the file's bytes and are freed with the last reference" do
     {:ok, png} = Image.encode(gradient(500, 400))
 
     for _ <- 1..20 do
@@ -96,7 +96,11 @@ defmodule Dala.Media.ImageTest do
     File.write!(path, "this is no picture")
 
     error =
-      assert_error(Image.read(path), :unsupported, "cannot read #{path}: the file is none of")
+      assert_error(
+        Image.read(path),
+        :unsupported,
+        "cannot read #{path}: the file is not a PNG, JPEG or BMP file"
+      )
 
     assert error.details.path == path
 
@@ -166,5 +170,116 @@ defmodule Dala.Media.ImageTest do
       :unsupported,
       "at most 65500 rows and columns"
     )
+  end
+
+  describe "sizes" do
+    test "one side alone keeps the aspect ratio" do
+      image = gradient(40, 30)
+
+      for {opts, size} <- [
+            {[width: 20], {20, 15}},
+            {[height: 60], {80, 60}},
+            {[width: 1], {1, 1}},
+            {[width: 7, height: 9], {7, 9}},
+            {[width: 40], {40, 30}}
+          ] do
+        resized = Image.resize(image, opts)
+        assert {resized.width, resized.height} == size
+      end
+
+      assert Image.resize(image, width: 40) == image
+    end
+
+    test "pixels of a smaller image are means" do
+      data = for level <- [10, 20, 30, 40, 50, 60, 70, 80], into: <<>>, do: <<level, 0, 255, 128>>
+      image = Image.new(4, 2, data)
+      assert Image.resize(image, width: 2).data == <<35, 0, 255, 128, 55, 0, 255, 128>>
+      nearest = Image.resize(image, width: 2, height: 2, mode: :nearest)
+      for <<r, 0, 255, 128 <- nearest.data>>, do: assert(rem(r, 10) == 0)
+    end
+
+    test "a thumbnail fits into its box, and is not enlarged" do
+      image = gradient(40, 30)
+
+      for {size, opts, expected} <- [
+            {20, [], {20, 15}},
+            {{20, 5}, [], {7, 5}},
+            {100, [], {40, 30}},
+            {{10, 10}, [fit: :cover], {10, 10}},
+            {{35, 3}, [fit: :cover], {35, 3}},
+            {{100, 10}, [fit: :cover], {40, 10}}
+          ] do
+        small = Image.thumbnail(image, size, opts)
+        assert {small.width, small.height} == expected
+        assert byte_size(small.data) == 4 * small.width * small.height
+      end
+
+      # The middle of it.
+      halves = Image.new(4, 1, <<0::128>>)
+      bright = %{halves | data: <<0::32, 255, 255, 255, 255, 255, 255, 255, 255, 0::32>>}
+      assert Image.thumbnail(bright, {1, 1}, fit: :cover).data in [<<255, 255, 255, 255>>]
+    end
+
+    test "a box is cut out, within the image" do
+      image = gradient(40, 30)
+      cut = Image.crop(image, {10, 20, 5, 4})
+      assert {cut.width, cut.height} == {5, 4}
+
+      for y <- 0..3, x <- 0..4 do
+        assert binary_part(cut.data, 4 * (5 * y + x), 4) ==
+                 binary_part(image.data, 4 * (40 * (20 + y) + 10 + x), 4)
+      end
+
+      assert Image.crop(image, {-5, -5, 100, 100}) == image
+      assert %{width: 2, height: 1} = Image.crop(image, {0.5, 28.5, 1.0, 0.4})
+      assert %{width: 20, height: 8} = Image.crop(image, {15, 10, 10, 4}, margin: 0.5)
+    end
+
+    test "what does not fit raises" do
+      image = gradient(4, 3)
+
+      assert_raise ArgumentError, ~r/expected width: or height:/, fn ->
+        Image.resize(image, [])
+      end
+
+      assert_raise ArgumentError, ~r/expected width: and height: to be positive integers/, fn ->
+        Image.resize(image, width: 0)
+      end
+
+      assert_raise ArgumentError, ~r/expected mode: to be :area, :bilinear or :nearest/, fn ->
+        Image.resize(image, width: 2, mode: :best)
+      end
+
+      assert_raise ArgumentError, ~r/expected a size in pixels/, fn ->
+        Image.thumbnail(image, 1.5)
+      end
+
+      assert_raise ArgumentError, ~r/expected fit: to be :contain or :cover/, fn ->
+        Image.thumbnail(image, 1, fit: :fill)
+      end
+
+      assert_raises(:invalid_param, "the box {4, 0, 2, 2} has no pixel in common", fn ->
+        Image.crop(image, {4, 0, 2, 2})
+      end)
+
+      assert_raise ArgumentError, ~r/expected a box/, fn -> Image.crop(image, {0, 0, 1}) end
+    end
+  end
+
+  test "a histogram counts every level" do
+    image = gradient(50, 20)
+    counts = fn values -> for level <- 0..255, do: Enum.count(values, &(&1 == level)) end
+    pixels = for <<r, g, b, a <- image.data>>, do: {r, g, b, a}
+
+    for {channel, index} <- [red: 0, green: 1, blue: 2, alpha: 3] do
+      assert Image.histogram(image)[channel] == counts.(Enum.map(pixels, &elem(&1, index)))
+    end
+
+    luma = for {r, g, b, _a} <- pixels, do: div(299 * r + 587 * g + 114 * b + 500, 1000)
+    assert Image.histogram(image, of: :luma) == counts.(luma)
+
+    assert_raise ArgumentError, ~r/expected of: to be :channels or :luma/, fn ->
+      Image.histogram(image, of: :hue)
+    end
   end
 end

@@ -21,7 +21,7 @@ defmodule Dala.Media.LutTest do
     error.message
   end
 
-  test "a cube goes through the kernel as the file says" do
+  test "the kernel applies the table of a cube file" do
     assert {:ok, lut} = Lut.parse(exchange(3))
     assert %Lut{dimensions: 3, size: 3, title: "Exchange"} = lut
     image = Compute.buffer([10, 20, 30, 40, 250, 128, 0, 1], {1, 2, 4}, :u8)
@@ -29,7 +29,7 @@ defmodule Dala.Media.LutTest do
     assert Compute.read_list(image) == [30, 20, 10, 40, 0, 128, 250, 1]
   end
 
-  test "the domain is where the table begins and ends" do
+  test "the domain maps to the first and last entry" do
     text = "LUT_1D_SIZE 2\nDOMAIN_MIN 0 0 0.5\nDOMAIN_MAX 1 2 1\n0 0 0\n1 1 1"
     assert {:ok, lut} = Lut.parse(text)
     image = Compute.buffer([0.5, 0.5, 0.5, 1.0, 1.0, 0.75], {1, 2, 3})
@@ -55,8 +55,8 @@ defmodule Dala.Media.LutTest do
              ~s(line 4 of the .cube file is "2 2 2", expected no more than 2 entries)
 
     assert message("LUT_1D_SIZE 2\n0 0 0\nTITLE \"x\"") ==
-             ~s(line 3 of the .cube file is "TITLE \\"x\\"", expected keywords before the first ) <>
-               "entry only"
+             ~s(line 3 of the .cube file is "TITLE \\"x\\"", expected keywords only before the ) <>
+               "first entry"
 
     assert message("TITLE none\n") ==
              ~s(line 1 of the .cube file is "TITLE none", expected a title in double quotes)
@@ -67,7 +67,7 @@ defmodule Dala.Media.LutTest do
     assert {:error, %{details: %{line: 2}}} = Lut.parse("LUT_1D_SIZE 2\nnoise")
   end
 
-  test "a file that ends early, or says nothing, is refused" do
+  test "a truncated or empty file is an error" do
     assert message("LUT_3D_SIZE 2\n0 0 0\n") == "the .cube file has 1 entries, expected 8"
     assert message("") == "the .cube file has neither LUT_1D_SIZE nor LUT_3D_SIZE"
 

@@ -28,7 +28,7 @@ defmodule Dala.Media.MediaPipelineTest do
     assert MediaPipeline.stop(pid) == :ok
   end
 
-  test "a mistake is told to the pusher, and the process goes on" do
+  test "an invalid frame is reported to the pusher, and the process keeps running" do
     {:ok, pid} = MediaPipeline.start_link(Effects, 0, width: 1, height: 1, to: self())
     assert_error(MediaPipeline.push(pid, <<3, 0, 0, 255>>), :unknown_kernel, "no_such_filter")
     assert_error(MediaPipeline.push(pid, <<9>>), :shape_mismatch, "has 4 bytes, got 1")
@@ -37,7 +37,7 @@ defmodule Dala.Media.MediaPipelineTest do
   end
 
   test "needs a size" do
-    assert_raise ArgumentError, "expected height: of the frames", fn ->
+    assert_raise ArgumentError, "expected the option height: of the frames", fn ->
       MediaPipeline.start_link(Effects, 0, width: 1)
     end
   end

@@ -23,7 +23,7 @@ defmodule Dala.Media.SegmentationTest do
 
   defp filter(name, params), do: Gpu.apply_filter(frame(), 64, 48, name, params)
 
-  test "what is behind the person is replaced, and the person stays", %{dir: dir} do
+  test "the background is replaced, and the person is unchanged", %{dir: dir} do
     install(dir)
     green = filter(:background_replace, color: {0, 255, 0}, softness: 0)
     assert {pixel(green, 2, 5), pixel(green, 60, 40)} == {@red, <<0, 255, 0, 255>>}
@@ -40,7 +40,7 @@ defmodule Dala.Media.SegmentationTest do
     assert blurred == filter(:background_replace, %{"blur" => 20})
   end
 
-  test "edges are as soft as they are asked to be", %{dir: dir} do
+  test "edges have the requested softness", %{dir: dir} do
     install(dir)
 
     shades = fn params ->
@@ -87,11 +87,11 @@ defmodule Dala.Media.SegmentationTest do
     assert :ok = Gpu.stop_pipeline(ctx)
   end
 
-  test "without the model, both say how to get it", %{dir: dir} do
+  test "without the model, both errors say how to install it", %{dir: dir} do
     for name <- [:segmentation, :background_replace] do
       assert_raises(
         :model_not_found,
-        ["not in #{dir}, ", "`mix dala.models install deeplab`"],
+        ["not found in #{dir}, ", "`mix dala.models install deeplab`"],
         fn ->
           filter(name, %{})
         end

@@ -14,7 +14,7 @@ defmodule Dala.ML.AnnotationTest do
     for y <- 0..79, x <- 0..99, pixel(image, x, y) != <<255, 255, 255, 255>>, do: {x, y}
   end
 
-  test "boxes with a label above them, or within where there is no room" do
+  test "boxes with a label above them, or inside if there is no room" do
     before = white()
 
     drawn =
@@ -28,7 +28,7 @@ defmodule Dala.ML.AnnotationTest do
 
     assert pixel(drawn, 40, 40) == <<255, 255, 255, 255>>
     assert {21, 21} in changed(drawn)
-    # The picture that was given is as it was.
+    # The original image is unchanged.
     assert before == white()
     high = Annotation.draw(white(), [%{label: "cat", score: 0.5, box: {0.0, 2.0, 40.0, 40.0}}])
     assert pixel(high, 0, 2) == <<255, 64, 64, 255>>
@@ -45,7 +45,7 @@ defmodule Dala.ML.AnnotationTest do
     assert pixel(Annotation.draw(white(), [face]), 65, 55) == <<255, 64, 64, 255>>
   end
 
-  test "poses, as far as they are sure" do
+  test "poses, above the threshold" do
     point = fn name, x, y, score -> %{name: name, x: x, y: y, score: score} end
 
     pose = %{

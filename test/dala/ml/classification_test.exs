@@ -29,7 +29,7 @@ defmodule Dala.ML.ClassificationTest do
     assert [%{index: 1, score: 0.75}, _] = Classification.top_k(doubles, softmax: false)
   end
 
-  test "what is wrong is said" do
+  test "invalid options" do
     output = Compute.buffer([1, 2], {2})
 
     assert_raise ArgumentError, "expected k: to be a positive integer, got: 0", fn ->

@@ -27,14 +27,14 @@ defmodule Dala.ML.DetectionTest do
     Compute.buffer(List.flatten(columns), {1, length(columns), length(rows)})
   end
 
-  test "boxes in the picture, one for each thing, those in the border left out" do
+  test "boxes in the image, one per object, without those in the border" do
     for {output, format} <- [{v5(@rows), :yolo_v5}, {v8(@rows), :yolo_v8}] do
       got = Detection.decode(output, @geometry, format: format, labels: ["cat", "dog"])
       assert Enum.map(got, & &1.label) == ["dog", "cat", "cat"]
       assert Enum.map(got, & &1.index) == [1, 0, 0]
       assert_close(Enum.map(got, & &1.score), [0.72, 0.63, 0.6], 1.0e-6)
 
-      # The picture is 100 x 50 at (0, 25) of the input.
+      # The image is 100 x 50 at (0, 25) of the input.
       assert Enum.map(got, & &1.box) == [
                {80.0, 40.0, 40.0, 20.0},
                {80.0, 40.0, 40.0, 20.0},
@@ -53,7 +53,7 @@ defmodule Dala.ML.DetectionTest do
     assert_close(scores.(max: 2), [0.72], 1.0e-6)
   end
 
-  test "what is no number is no detection" do
+  test "rows with NaN or infinity are skipped" do
     rows = [
       [:nan, 50, 20, 10, 0.9, 0.1, 0.8],
       [50, 50, :infinity, 10, 0.9, 0.1, 0.8],
@@ -66,7 +66,7 @@ defmodule Dala.ML.DetectionTest do
     assert [%{index: 1}] = Detection.decode(v5(rows), @geometry)
   end
 
-  test "nothing there" do
+  test "no detections" do
     assert Detection.decode(zeros({1, 0, 7}), @geometry) == []
     assert Detection.decode(zeros({1, 10, 7}), @geometry) == []
     assert Detection.nms([]) == []
@@ -120,7 +120,7 @@ defmodule Dala.ML.DetectionTest do
     end
   end
 
-  test "of several outputs the one that fits, or the one with the name" do
+  test "of several outputs the one that fits, or the named one" do
     boxes = v5(@rows)
     outputs = %{"heat" => zeros({1, 3, 4, 4, 7}), "boxes" => boxes}
     want = Detection.decode(boxes, @geometry)
@@ -131,14 +131,14 @@ defmodule Dala.ML.DetectionTest do
 
     assert_raises(
       :shape_mismatch,
-      ~s(several outputs are {1, n, 5 + classes} of yolo_v5: "a" {1, 6, 7}, "b" {1, 6, 7}; ) <>
-        "output: names one",
+      ~s(several outputs have shape {1, n, 5 + classes} of yolo_v5: "a" {1, 6, 7}, ) <>
+        ~s("b" {1, 6, 7}; select one with output:),
       fn -> Detection.decode(%{a: boxes, b: boxes}, @geometry) end
     )
 
     assert_raises(
       :shape_mismatch,
-      "none of the outputs is {1, n, 5 + classes} of yolo_v5: {1, 4}, {3}; output: names one",
+      "no output has shape {1, n, 5 + classes} of yolo_v5: {1, 4}, {3}; select one with output:",
       fn -> Detection.decode([zeros({1, 4}), zeros({3})], @geometry) end
     )
   end
@@ -150,7 +150,7 @@ defmodule Dala.ML.DetectionTest do
 
     defp logit(p), do: :math.log(p / (1 - p))
 
-    # A row for the box at a cell: what the sigmoid has to give, turned round.
+    # The row of a box at a cell: the inverse of the sigmoid.
     defp raw({cx, cy, w, h}, {stride, row, column}, {anchor_w, anchor_h}, sure, scores) do
       [
         logit((cx / stride - column + 0.5) / 2),
@@ -253,12 +253,12 @@ defmodule Dala.ML.DetectionTest do
     end
   end
 
-  describe "models that suppress themselves" do
+  describe "models that include non-maximum suppression" do
     @corners [[0.2, 0.4, 0.6, 0.8], [0.0, 0.25, 1.0, 0.5], [0.1, 0.1, 0.1, 0.4], [0, 0, 1, 1]]
     @numbers [0.9, 0.8, 0.7, 0.6]
     @classes [2, 0, 1, 1]
 
-    test "boxes, scores, classes and how many, in any order" do
+    test "boxes, scores, classes and count, in any order" do
       geometry = Geometry.new({200, 100}, {100, 100}, :stretch)
       boxes = Compute.buffer(List.flatten(@corners), {1, 4, 4})
       scores = Compute.buffer(@numbers, {1, 4})
@@ -312,7 +312,7 @@ defmodule Dala.ML.DetectionTest do
     end
   end
 
-  test "what is wrong is said" do
+  test "invalid options" do
     output = v5(@rows)
 
     for {text, opts} <- [
@@ -320,7 +320,7 @@ defmodule Dala.ML.DetectionTest do
              ":detr", [format: :detr]},
           {"expected scale: to be :pixels or :unit, got: :percent", [scale: :percent]},
           {"scale: is not for :yolo_heads", [format: :yolo_heads, scale: :unit]},
-          {"there is no output \"boxes\", there is {1, 6, 7}", [output: "boxes"]},
+          {"the model has no output \"boxes\"; its outputs are {1, 6, 7}", [output: "boxes"]},
           {"expected threshold: to be from 0 to 1, got: 2", [threshold: 2]},
           {"expected iou: to be from 0 to 1, got: -1", [iou: -1]},
           {"expected nms: to be :per_class or :agnostic, got: :soft", [nms: :soft]},

@@ -66,7 +66,7 @@ defmodule Dala.ML.FacesTest do
           {896, 256, 137, 700},
           {2304, 192, 1000, 2303}
         ] do
-      # The picture is twice as wide as it is high: in the input it lies in the middle.
+      # The image is twice as wide as it is high: it is centred in the input.
       geometry = Geometry.new({4 * size, 2 * size}, {size, size}, :letterbox)
       third = size / 3
       half = size / 2
@@ -92,7 +92,7 @@ defmodule Dala.ML.FacesTest do
         assert [first, second] = Faces.decode(outputs, geometry)
         assert first.label == "face"
         assert_close([first.score, second.score], [sigmoid(2), sigmoid(1)], 1.0e-6)
-        # Four pixels of the picture are one of the input, below a border of a quarter.
+        # Four pixels of the image are one of the input, below a border of a quarter.
         {x, y} = {4 * third, 4 * (half - size / 4)}
         assert_close(Tuple.to_list(first.box), [x - 40, y - 48, 80, 96], 1.0e-4)
 
@@ -146,7 +146,7 @@ defmodule Dala.ML.FacesTest do
     assert Faces.decode(together(all(896, 128, %{})), geometry) == []
   end
 
-  test "what does not fit is said" do
+  test "outputs that do not match" do
     geometry = Geometry.new({128, 128}, {128, 128}, :stretch)
 
     for outputs <- [
@@ -168,7 +168,7 @@ defmodule Dala.ML.FacesTest do
 
     assert_raises(
       :shape_mismatch,
-      ~s(several outputs are {1, 896, 17} or {1, 2304, 17}: "face" {1, 2304, 17}, "person"),
+      ~s(several outputs have shape {1, 896, 17} or {1, 2304, 17}: "face" {1, 2304, 17}, "person"),
       fn -> Faces.decode(outputs, geometry) end
     )
 

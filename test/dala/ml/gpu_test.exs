@@ -5,7 +5,11 @@ defmodule Dala.ML.GpuTest do
   alias Dala.Test.OnnxFile
 
   doctest Dala.ML.Gpu
-  doctest Dala.ML.Gpu.Models
+
+  test "the alias has the same functions" do
+    assert Gpu.Inference.__info__(:functions) == Gpu.__info__(:functions)
+    assert Gpu.Inference.available_models() == Gpu.available_models()
+  end
 
   defp double do
     OnnxFile.model(
@@ -94,7 +98,7 @@ defmodule Dala.ML.GpuTest do
              "-> half f32[batch][3][ceil(height/2)][ceil(width/2)], flat f32[batch][3*height*width]>"
   end
 
-  test "profile: true gives the time of each layer" do
+  test "profile: true returns the time of each layer" do
     model = load!(two_by_two())
     a = Compute.buffer([5, 7], {2})
     assert {:ok, %{"y" => _y, "z" => _z}, layers} = Gpu.predict(model, [a, a], profile: true)
@@ -103,7 +107,7 @@ defmodule Dala.ML.GpuTest do
     assert_raise ArgumentError, fn -> Gpu.predict(model, [a, a], fast: true) end
   end
 
-  test "many processes at once, and predictions that are not waited for" do
+  test "concurrent processes, and predictions that are never awaited" do
     model = load!(double())
 
     tasks =
@@ -125,12 +129,12 @@ defmodule Dala.ML.GpuTest do
     {:ok, prediction} = Gpu.predict_async(model, Compute.buffer([1, 2, 3], {1, 3}))
     task = Task.async(fn -> catch_error(Gpu.await(prediction)) end)
     assert %ArgumentError{message: message} = Task.await(task)
-    assert message =~ "waited for by the process that started it"
+    assert message =~ "awaited by the process that started it"
     assert {:ok, _output} = Gpu.await(prediction, 60_000)
-    assert_error(Gpu.await(prediction, 0), :timeout, "was not done after 0 ms")
+    assert_error(Gpu.await(prediction, 0), :timeout, "had not finished after 0 ms")
   end
 
-  test "a model's memory goes back" do
+  test "a model's memory is released" do
     weights = for _ <- 1..65_536, into: <<>>, do: <<1.0::float-32-native>>
 
     bytes =
@@ -149,11 +153,11 @@ defmodule Dala.ML.GpuTest do
     assert_error(Gpu.predict(model, zeros({65_536})), :freed, "the model has been freed")
   end
 
-  test "files that are not there, not models, or not supported" do
+  test "files that are missing, not models, or unsupported" do
     assert_error(
       Gpu.load_model("no/such.onnx"),
       :model_not_found,
-      "there is no file #{Path.expand("no/such.onnx")}"
+      "#{Path.expand("no/such.onnx")} does not exist"
     )
 
     assert_error(Gpu.load_model("mix.exs"), :invalid_model)
@@ -161,7 +165,7 @@ defmodule Dala.ML.GpuTest do
     assert_error(
       Gpu.load_model({:binary, binary_part(double(), 0, 50)}),
       :invalid_model,
-      "ends early"
+      "is truncated"
     )
 
     unknown = OnnxFile.model([{"Fancy", ["x"], ["y"]}], [{"x", :f32, [1]}], [{"y", :f32, [1]}])
@@ -191,7 +195,7 @@ defmodule Dala.ML.GpuTest do
     File.write!(path, json)
 
     assert_error(Gpu.load_model(path), :invalid_model, [
-      ~s("group1-shard1of1" are not there),
+      ~s(the weight file "group1-shard1of1" does not exist in),
       folder
     ])
 
@@ -205,16 +209,16 @@ defmodule Dala.ML.GpuTest do
       assert Compute.read_list(output) == [3.0, 6.0, 9.0, 12.0]
     end
 
-    assert_error(Gpu.load_model({:binary, json}), :invalid_model, "has to be loaded from a path")
+    assert_error(Gpu.load_model({:binary, json}), :invalid_model, "cannot be loaded from bytes")
     assert {:ok, %{name: "double"}} = Gpu.load_model("examples/double.json")
   end
 
-  test "models by name are found in the folder" do
+  test "models are found by name in the directory" do
     folder = scratch_dir("models")
 
     assert_error(Gpu.load_model(:blazeface, models_dir: folder), :model_not_found, [
-      "the model :blazeface is not in #{folder}, ",
-      "`mix dala.models install blazeface` installs it",
+      "the model :blazeface was not found in #{folder}, ",
+      "Run `mix dala.models install blazeface`",
       "DALA_MODELS_DIR"
     ])
 
@@ -222,8 +226,8 @@ defmodule Dala.ML.GpuTest do
     assert {:ok, %{name: "blazeface"}} = Gpu.load_model(:blazeface, models_dir: folder)
   end
 
-  describe "shapes to get ready for" do
-    # What lies between its two layers is the model's own memory.
+  describe "prepared shapes" do
+    # The value between its two layers is the model's working memory.
     defp two_layers(shape) do
       OnnxFile.model(
         [{"Exp", ["x"], ["between"]}, {"Sin", ["between"], ["y"]}],
@@ -266,7 +270,7 @@ defmodule Dala.ML.GpuTest do
       end
     end
 
-    test "of a model with a name are those of its pictures, where it takes them" do
+    test "of a named model are those of its contract, if it accepts them" do
       folder = scratch_dir("models")
       load = fn -> Gpu.load_model(:deeplab, models_dir: folder) end
       File.write!(Path.join(folder, "deeplab.onnx"), two_layers(["n", 3, "h", "w"]))
@@ -299,7 +303,7 @@ defmodule Dala.ML.GpuTest do
   end
 
   describe "top_k/2" do
-    test "of several rows, of fewer elements than asked for, of what is no number" do
+    test "several rows, fewer elements than k, NaN" do
       rows = Compute.buffer([1, 3, 2, 6, 5, 4], {2, 3})
       assert Gpu.top_k(rows, k: 1) == [[{3.0, 1}], [{6.0, 0}]]
       assert Gpu.top_k(Compute.buffer([1, 2], {2})) == [{2.0, 1}, {1.0, 0}]

@@ -8,7 +8,7 @@ defmodule Dala.ML.ModelsTest do
 
   @double "examples/double.onnx"
 
-  test "the registry knows the models that have a name, all of each" do
+  test "the registry has complete entries for all named models" do
     assert Registry.names() == Gpu.available_models()
 
     for entry <- Registry.all() do
@@ -36,7 +36,7 @@ defmodule Dala.ML.ModelsTest do
              Enum.reject(Registry.all(), & &1.licence.free?)
   end
 
-  test "a file of one's own becomes the model, and goes" do
+  test "a local file is imported and removed" do
     dir = scratch_dir("models")
     assert Models.info(:mobilenet_v2, models_dir: dir).installed == nil
     assert {:ok, folder} = Models.import_file(@double, "mobilenet_v2", models_dir: dir)
@@ -71,14 +71,14 @@ defmodule Dala.ML.ModelsTest do
     assert_error(
       Models.import_file(damaged, :posenet, models_dir: dir),
       :invalid_model,
-      "ends early"
+      "is truncated"
     )
 
     assert_error(Models.import_file("no/such.onnx", :posenet, models_dir: dir), :model_not_found)
     assert File.ls!(dir) == []
   end
 
-  test "a licence that has to be accepted is" do
+  test "a licence that must be accepted is an error until it is accepted" do
     dir = scratch_dir("models")
 
     assert_error(Models.install(:yolo_v5, models_dir: dir), :licence, [
@@ -89,9 +89,9 @@ defmodule Dala.ML.ModelsTest do
     assert File.ls!(dir) == []
   end
 
-  test "names and options that are not known" do
+  test "unknown names and options" do
     assert_raise ArgumentError,
-                 ~r/there is no model gpt; the models are mobilenet_v2, yolo_v5/,
+                 ~r/unknown model gpt; the models are mobilenet_v2, yolo_v5/,
                  fn ->
                    Models.install("gpt")
                  end

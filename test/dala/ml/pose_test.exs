@@ -178,7 +178,7 @@ defmodule Dala.ML.PoseTest do
     end
   end
 
-  test "several poses, each from its surest keypoint" do
+  test "several poses, each from its best keypoint" do
     geometry = Geometry.new({@size, @size}, {@size, @size}, :stretch)
     other = {240, 84}
     people = %{@nose => {"left_ankle", 4}, other => {"right_wrist", 6}}
@@ -191,7 +191,7 @@ defmodule Dala.ML.PoseTest do
       assert_close([first.score], [(16 * sigmoid(3) + sigmoid(6)) / 17], 1.0e-6)
       assert [only] = Pose.decode(outputs, geometry, mode: :multi, max: 1)
       assert_pose(only, other, 1)
-      # Nobody is that sure.
+      # No keypoint has such a score.
       assert Pose.decode(outputs, geometry, mode: :multi, threshold: 0.999) == []
     end
 
@@ -200,7 +200,7 @@ defmodule Dala.ML.PoseTest do
     assert [_one] = Pose.decode(outputs, geometry, mode: :multi, radius: 200)
   end
 
-  test "without names, the second of the fields leads back" do
+  test "without names, the second displacement field is the backward one" do
     geometry = Geometry.new({@size, @size}, {@size, @size}, :stretch)
     outputs = %{@nose => {"left_ankle", 4}} |> outputs() |> buffers(:nhwc)
     assert [pose] = outputs |> Enum.map(&elem(&1, 1)) |> Pose.decode(geometry, mode: :multi)
@@ -219,12 +219,12 @@ defmodule Dala.ML.PoseTest do
 
     assert_close([pose.score], [0.82], 1.0e-5)
 
-    assert_raise ArgumentError, ~r/mode: :multi is for PoseNet/, fn ->
+    assert_raise ArgumentError, ~r/mode: :multi is only for PoseNet/, fn ->
       Pose.decode(output, geometry, mode: :multi)
     end
   end
 
-  test "what is no number is not sure" do
+  test "NaN and infinity score 0" do
     geometry = Geometry.new({32, 32}, {32, 32}, :stretch)
     heat = Compute.buffer(List.duplicate(:nan, 68), {1, 2, 2, 17})
     offsets = Compute.buffer(List.duplicate(:infinity, 136), {1, 2, 2, 34})
@@ -234,7 +234,7 @@ defmodule Dala.ML.PoseTest do
     assert hd(pose.keypoints) == %{name: "nose", score: 0.0, x: 0.0, y: 0.0}
   end
 
-  test "what does not fit is said" do
+  test "outputs that do not match" do
     geometry = Geometry.new({32, 32}, {32, 32}, :stretch)
 
     assert_raises(

@@ -22,7 +22,7 @@ defmodule Dala.ML.PreprocessTest do
     Image.new(width, height, data)
   end
 
-  # The mean of the part of the picture that each pixel of the input covers, in doubles.
+  # The mean of the area of the image that each pixel of the input covers, in doubles.
   defp reference(image, {width, height}, {x0, y0, w, h}, normal) do
     for c <- 0..2, y <- 0..(height - 1), x <- 0..(width - 1) do
       parts =
@@ -42,7 +42,7 @@ defmodule Dala.ML.PreprocessTest do
     end
   end
 
-  test "the picture made smaller, normalised, in planes" do
+  test "an image is downscaled, normalized and split into planes" do
     image = picture(40, 30)
 
     for {normalize, normal} <- [
@@ -70,7 +70,7 @@ defmodule Dala.ML.PreprocessTest do
              planes |> Enum.chunk_every(20) |> Enum.zip_with(& &1) |> List.flatten()
   end
 
-  test "the geometry is what the kernel does" do
+  test "the geometry agrees with the kernel" do
     for {w, h} <- [{40, 30}, {30, 40}, {31, 7}, {5, 33}, {8, 8}], size <- [{12, 10}, {9, 16}] do
       image = picture(w, h)
       {to_w, to_h} = size
@@ -79,7 +79,7 @@ defmodule Dala.ML.PreprocessTest do
       {x0, y0, from_w, from_h} = geometry.from
       assert geometry.to == {0, 0, to_w, to_h}
 
-      # Cutting first gives the same.
+      # Cropping first has the same result.
       rows =
         for y <- y0..(y0 + from_h - 1),
             do: binary_part(image.data, 4 * (y * w + x0), 4 * from_w)
@@ -107,7 +107,7 @@ defmodule Dala.ML.PreprocessTest do
     end
   end
 
-  test "places go back to where they came from" do
+  test "points map back to the image" do
     for fit <- [:stretch, :letterbox, :crop], picture <- [{640, 360}, {100, 333}] do
       geometry = Geometry.new(picture, {224, 160}, fit)
       {x, y, w, h} = geometry.from
@@ -122,7 +122,7 @@ defmodule Dala.ML.PreprocessTest do
     end
   end
 
-  test "every kind of picture" do
+  test "every kind of image" do
     image = picture(6, 4)
     opts = [size: {3, 3}]
     want = Compute.read(ML.preprocess(image, opts))
@@ -152,7 +152,7 @@ defmodule Dala.ML.PreprocessTest do
     )
   end
 
-  test "several pictures of any size in one input" do
+  test "several images of different sizes in one input" do
     pictures = [picture(6, 4), picture(9, 13), picture(3, 3)]
 
     for layout <- [:nchw, :nhwc] do
@@ -198,15 +198,15 @@ defmodule Dala.ML.PreprocessTest do
     end
   end
 
-  test "what is wrong is said" do
+  test "invalid options" do
     image = picture(4, 4)
 
     for {text, picture, opts} <- [
-          {"a binary needs from: {width, height} to be a picture", image.data, []},
+          {"a binary needs the option from: {width, height}", image.data, []},
           {"expected {width, height} as positive integers, got: {0, 4}", image, [size: {0, 4}]},
           {"expected {width, height} as positive integers, got: 224", image, [size: 224]},
-          {"from: is for binaries and flat buffers, an image has a size; got from: {4, 4}", image,
-           [from: {4, 4}]},
+          {"from: is only for binaries and flat buffers, an image has a size; got from: {4, 4}",
+           image, [from: {4, 4}]},
           {"expected fit: to be :stretch or :letterbox or :crop, got: :cover", image,
            [fit: :cover]},
           {"expected layout: to be :nchw or :nhwc, got: :hwc", image, [layout: :hwc]},

@@ -5,7 +5,7 @@ defmodule Dala.ML.SegmentationTest do
 
   doctest Dala.ML.Segmentation
 
-  # Scores of three classes that differ everywhere, as {class, y, x} gives them.
+  # Distinct scores of three classes, as a function of {class, y, x}.
   defp scores(height, width) do
     for c <- 0..2, y <- 0..(height - 1), x <- 0..(width - 1), do: rem(c * 7 + y * 5 + x * 11, 13)
   end
@@ -14,7 +14,7 @@ defmodule Dala.ML.SegmentationTest do
     Enum.max_by(0..2, fn c -> Enum.at(scores, (c * height + y) * width + x) end)
   end
 
-  test "each pixel has the class of the place that it went to" do
+  test "each pixel has the class of its position in the output" do
     {height, width} = {5, 6}
     scores = scores(height, width)
     planes = Compute.buffer(scores, {1, 3, height, width})
@@ -51,7 +51,7 @@ defmodule Dala.ML.SegmentationTest do
     end
   end
 
-  test "classes as they are" do
+  test "outputs that are class indices" do
     geometry = Geometry.new({2, 2}, {2, 2}, :stretch)
 
     for dtype <- [:s32, :s64, :u32, :u8] do
@@ -67,7 +67,7 @@ defmodule Dala.ML.SegmentationTest do
              <<0, 0, 0, 255, 0, 128, 0, 255, 192, 128, 128, 255, 224, 224, 192, 255>>
   end
 
-  test "what is wrong is said" do
+  test "invalid options" do
     geometry = Geometry.new({2, 2}, {2, 2}, :stretch)
 
     assert_raises(:shape_mismatch, "expected {1, classes, h, w}, or {1, h, w} of integers", fn ->

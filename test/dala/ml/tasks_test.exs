@@ -20,7 +20,7 @@ defmodule Dala.ML.TasksTest do
     Image.new(width, height, :binary.copy(row, height))
   end
 
-  test "classify: a model that gives the mean of each colour, at its own size" do
+  test "classify: a model that returns the mean of each channel, at its fixed size" do
     model =
       load!(
         [{"GlobalAveragePool", ["x"], ["y"]}],
@@ -42,7 +42,7 @@ defmodule Dala.ML.TasksTest do
     end
   end
 
-  test "segment: a model that gives its input, pixel by pixel" do
+  test "segment: a model that returns its input" do
     model =
       load!([{"Identity", ["x"], ["y"]}], {"x", :f32, [1, 3, 8, 8]}, {"y", :f32, [1, 3, 8, 8]})
 
@@ -64,7 +64,7 @@ defmodule Dala.ML.TasksTest do
     assert found.classes == :binary.copy(<<0, 0, 0, 0, 2, 2, 2, 2>>, 8)
   end
 
-  test "detect: a model that always sees the same" do
+  test "detect: a model with constant outputs" do
     row = for x <- [32.0, 32.0, 16.0, 8.0, 1.0, 0.5], into: <<>>, do: <<x::float-32-native>>
 
     model =
@@ -87,7 +87,7 @@ defmodule Dala.ML.TasksTest do
     assert_close([found.score | Tuple.to_list(found.box)], [0.5, 48.0, 24.0, 32.0, 16.0], 1.0e-4)
   end
 
-  # A model that gives these numbers, and on top of them the least level of the picture.
+  # A model that returns these numbers plus the minimum level of the image.
   defp constant!(size, outputs) do
     nodes = for {name, _shape, _numbers} <- outputs, do: {"Add", ["least", "#{name}_"], [name]}
 
@@ -99,7 +99,7 @@ defmodule Dala.ML.TasksTest do
     )
   end
 
-  test "faces: a model that always sees the same" do
+  test "faces: a model with constant outputs" do
     # The last anchor is in the middle of the last cell, at 120.
     scores = List.duplicate(-50.0, 895) ++ [2.0]
 
@@ -115,6 +115,46 @@ defmodule Dala.ML.TasksTest do
     # With -1 on top, as black is by default, it is less sure.
     assert {:ok, [[less], [less]]} = ML.faces(model, [black, black])
     assert_close([less.score], [1 / (1 + :math.exp(-1))])
+  end
+
+  test "a named model is for one task and an error for the others" do
+    folder = scratch_dir("models")
+    File.write!(Path.join(folder, "blazeface.onnx"), Dala.Test.StandIns.blazeface())
+    {:ok, model} = ML.Gpu.load_model(:blazeface, models_dir: folder)
+    picture = Image.new(8, 8, {0, 0, 0})
+    assert {:ok, [_face]} = ML.faces(model, picture)
+
+    for {task, call} <- [
+          classify: &ML.classify/2,
+          detect: &ML.detect/2,
+          pose: &ML.pose/2,
+          segment: &ML.segment/2
+        ] do
+      error = assert_error(call.(model, picture), :unsupported)
+
+      assert error.message ==
+               "blazeface is a model for another task: use it with Dala.ML.faces/3, not with " <>
+                 "Dala.ML.#{task}/3"
+
+      assert error.details.task == :faces
+    end
+  end
+
+  test "classify says that a face detector is one, also when it was loaded from a file" do
+    path = Path.join(scratch_dir("models"), "faces.onnx")
+    File.write!(path, Dala.Test.StandIns.blazeface())
+    {:ok, model} = ML.Gpu.load_model(path)
+
+    error =
+      assert_error(ML.classify(model, Image.new(8, 8, :black), normalize: :raw), :unsupported)
+
+    assert error.message =~ "the outputs of this model, "
+    assert error.message =~ "{1, 896, 16}"
+
+    assert error.message =~
+             "are those of a face detector: Dala.ML.faces/3 takes it, Dala.ML.classify/3 does not"
+
+    assert error.details.task == :faces
   end
 
   test "pose: a model that always sees the same" do
@@ -138,27 +178,29 @@ defmodule Dala.ML.TasksTest do
       }
     end
 
-    test "each task reads its own", %{model: model} do
+    test "each task selects its own output", %{model: model} do
       opts = [normalize: :unit]
       assert {:ok, [%{index: 0} | _]} = ML.classify(model, Image.new(4, 4, {9, 3, 1}), opts)
 
       # Both outputs are scores at places.
       assert_error(ML.segment(model, image(4, 4), opts), :shape_mismatch, [
-        ~s(several outputs are {1, classes, h, w}, or {1, h, w} of integers: "means" {1, 3, 1, 1}),
-        ~s("map" {1, 3, 4, 4}; output: names one)
+        ~s(several outputs have shape {1, classes, h, w}, or {1, h, w} of integers: "means" {1, 3, 1, 1}),
+        ~s("map" {1, 3, 4, 4}; select one with output:)
       ])
 
       assert {:ok, found} = ML.segment(model, image(4, 4), [output: "map"] ++ opts)
       assert found.classes == :binary.copy(<<0, 0, 2, 2>>, 4)
 
-      assert_error(ML.detect(model, image(4, 4)), :shape_mismatch, "none of the outputs is")
+      assert_error(ML.detect(model, image(4, 4)), :shape_mismatch, "no output has shape")
 
-      assert_raise ArgumentError, ~r/there is no output "mask", there is "means"/, fn ->
-        ML.segment(model, image(4, 4), output: "mask")
-      end
+      assert_raise ArgumentError,
+                   ~r/the model has no output "mask"; its outputs are "means"/,
+                   fn ->
+                     ML.segment(model, image(4, 4), output: "mask")
+                   end
     end
 
-    test "a list of pictures, all at once", %{model: model} do
+    test "a list of images as one batch", %{model: model} do
       pictures = [Image.new(4, 4, {200, 3, 1}), Image.new(5, 7, {1, 2, 100}), image(8, 4)]
       opts = [normalize: :raw, softmax: false, k: 1]
       assert {:ok, rows} = ML.classify(model, pictures, opts)
@@ -175,7 +217,7 @@ defmodule Dala.ML.TasksTest do
     end
   end
 
-  test "a list of pictures one by one, where the model takes one" do
+  test "a list of images one by one, if the model takes one" do
     model =
       load!([{"Identity", ["x"], ["y"]}], {"x", :f32, [1, 3, 2, 2]}, {"y", :f32, [1, 3, 2, 2]})
 
@@ -196,7 +238,7 @@ defmodule Dala.ML.TasksTest do
       )
 
     assert_error(ML.classify(merged, pictures, size: {2, 2}), :shape_mismatch, [
-      ~s(the output "y" has shape {3}, expected one of 2 pictures)
+      ~s(the output "y" has shape {3}, expected 2 as its first dimension)
     ])
   end
 

@@ -1,5 +1,5 @@
 defmodule Dala.ML.TfliteTest do
-  # TFLite files from Elixir: what a quantized model takes and gives, and what the tasks make of it.
+  # TFLite files from Elixir: inputs and outputs of quantized models, and tasks that use them.
   use Dala.Test.GpuCase, async: true
 
   alias Dala.Gpu.Compute
@@ -30,7 +30,7 @@ defmodule Dala.ML.TfliteTest do
     )
   end
 
-  # The mean of each colour of a picture of 2 by 2, in steps of 1 / 256.
+  # The mean of each channel of an image of 2 by 2, in steps of 1 / 256.
   defp colours(type, scale, zero_point) do
     TfliteFile.model(
       [
@@ -51,7 +51,7 @@ defmodule Dala.ML.TfliteTest do
     assert File.read!("examples/double.tflite") == double()
   end
 
-  test "a quantized model takes and gives integers, and says what they stand for" do
+  test "a quantized model takes and returns integers, with their quantization" do
     assert {:ok, model} = Gpu.load_model("examples/double.tflite")
     assert inspect(model) == "#Dala.ML.Gpu.Model<double: x u8[1][3] -> y u8[1][3]>"
     assert [%{quantization: %{scale: 0.5, zero_point: 0}, type: :u8}] = model.inputs
@@ -61,11 +61,11 @@ defmodule Dala.ML.TfliteTest do
     assert Compute.read_list(output) == [20, 42, 255]
   end
 
-  test "models of floats stand for themselves" do
+  test "float models have no quantization" do
     assert {:ok, %{inputs: [%{quantization: nil}]}} = Gpu.load_model("examples/double.onnx")
   end
 
-  test "pictures go in as levels, and real numbers come out" do
+  test "images go in as levels, and real numbers come out" do
     picture = Image.new(8, 8, {255, 128, 0})
 
     for {type, scale, zero_point} <- [{@u8, 1 / 256, 0}, {@i8, 1 / 256, -128}] do
@@ -76,15 +76,15 @@ defmodule Dala.ML.TfliteTest do
     end
   end
 
-  test "a file that is not one, or is cut off, is told" do
+  test "an invalid or truncated file is an error" do
     cut = binary_part(double(), 0, 100)
 
     assert_error(Gpu.load_model({:binary, cut}), :invalid_model, [
-      "it is cut off or damaged: there should be something at byte"
+      "the file is truncated or damaged: invalid offset"
     ])
   end
 
-  test "labels that a file carries" do
+  test "labels attached to a file" do
     path = Path.join(scratch_dir("labels"), "labelled.tflite")
     File.write!(path, double() <> archive("labels.txt", "cat\ndog\r\nfish", byte_size(double())))
     assert Labels.attached(path) == %{"labels.txt" => ["cat", "dog", "fish"]}

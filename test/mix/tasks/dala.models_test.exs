@@ -37,16 +37,17 @@ defmodule Mix.Tasks.Dala.ModelsTest do
   test "list says what there is", %{dir: dir} do
     for args <- [["list"], []] do
       output = models(dir, args)
-      assert output =~ ~r/^name +task +input +size +licence +installed$/m
-      assert output =~ ~r/^blazeface +faces +128x128 RGB +223\.7 KiB +Apache-2\.0 +no$/m
-      assert output =~ ~r/^yolo_v5 +detect +640x640 RGB +27\.8 MiB +AGPL-3\.0 +no$/m
+      assert output =~ ~r/^name +task +input +download +size +licence +installed$/m
+      assert output =~ ~r/^blazeface +faces +128x128 RGB +5 MiB +223\.7 KiB +Apache-2\.0 +no$/m
+      assert output =~ ~r/^yolo_v5 +detect +640x640 RGB +25\.4 MiB +27\.8 MiB +AGPL-3\.0 +no$/m
+      assert output =~ ~r/^posenet +pose +385x385 RGB +137\.8 MiB +4\.8 MiB +MIT +no$/m
       assert output =~ "Folder: #{dir}"
     end
   end
 
   test "import, info, remove", %{dir: dir} do
     output = models(dir, ["import", @double, "--as", "mobilenet_v2"])
-    assert output =~ "mobilenet_v2 is #{@double} now, in #{dir}/mobilenet_v2"
+    assert output =~ "installed #{@double} as mobilenet_v2 in #{dir}/mobilenet_v2"
     assert models(dir, ["list"]) =~ ~r/^mobilenet_v2 .* yes, from file:\S+double\.onnx$/m
     info = models(dir, ["info", "mobilenet_v2"])
     assert info =~ "for        Dala.ML.classify/3"
@@ -68,14 +69,14 @@ defmodule Mix.Tasks.Dala.ModelsTest do
     source = ["--source", "#{server}/a.tgz", "--sha256", sha256]
     output = models(dir, ["install", "posenet" | source])
     assert output =~ "posenet: 17 points of a person's body"
-    assert output =~ "licence: as #{server}/a.tgz says"
+    assert output =~ "licence: see #{server}/a.tgz"
     assert output =~ "from #{server}/a.tgz"
     assert output =~ "[##############################]"
     assert output =~ "installed in #{dir}/posenet"
 
     File.cp!(@double, Path.join(dir, "posenet.onnx"))
     again = models(dir, ["install", "posenet", "--force" | source])
-    assert again =~ "; but #{dir}/posenet.onnx is found before it"
+    assert again =~ "; but #{dir}/posenet.onnx takes precedence"
   end
 
   test "what cannot be done is said, and the status is 1", %{dir: dir} do
@@ -85,12 +86,12 @@ defmodule Mix.Tasks.Dala.ModelsTest do
     source = ["--source", "#{server}/a.onnx", "--sha256", String.duplicate("0", 64)]
     fails(dir, ["install", "deeplab" | source], "the server answers 404 No")
     fails(dir, ["install", "deeplab" | source], "mix dala.models import PATH --as deeplab")
-    fails(dir, ["install", "gpt"], "there is no model gpt; the models are mobilenet_v2, ")
-    fails(dir, ["import", @double], "import needs --as NAME, one of mobilenet_v2, ")
-    fails(dir, ["import", "mix.exs", "--as", "deeplab"], "is none of .onnx, .tflite, model.json")
+    fails(dir, ["install", "gpt"], "unknown model gpt; the models are mobilenet_v2, ")
+    fails(dir, ["import", @double], "import requires --as NAME, one of mobilenet_v2, ")
+    fails(dir, ["import", "mix.exs", "--as", "deeplab"], "expected an .onnx, .tflite, model.json")
     fails(dir, ["dance"], "unknown command: dance; mix dala.models list | install NAME")
     fails(dir, ["list", "--fast"], "unknown option --fast")
-    fails(dir, ["list", "--force"], "--force is not for this")
+    fails(dir, ["list", "--force"], "--force does not apply here")
     assert File.ls!(dir) == []
   end
 end

@@ -1,11 +1,11 @@
-// Operators on one element at a time: arithmetic, activations, comparisons, logic, casts.
+// Elementwise operators: arithmetic, activations, comparisons, logic, casts.
 #include "model/tfjs/activation.hpp"
 #include "model/tfjs/table.hpp"
 
 namespace dala::model::tfjs {
 namespace {
 
-// What means the same as an operator of ONNX, under the name that the list has for it.
+// Operators that are equivalent to one ONNX operator, named in the list below.
 void unary(OpCall& call) { call.set(call.builder.add(call.onnx, {call.in(0)})); }
 
 void binary(OpCall& call) { call.set(call.builder.add(call.onnx, {call.in(0), call.in(1)})); }
@@ -60,7 +60,7 @@ void not_equal(OpCall& call) {
   call.set(call.builder.add("Not", {call.builder.add("Equal", {call.in(0), call.in(1)})}));
 }
 
-// Rounds down, also below zero.
+// Rounds towards minus infinity.
 void floor_div(OpCall& call) {
   GraphBuilder& builder = call.builder;
   if (of_floats(call)) {
@@ -71,7 +71,7 @@ void floor_div(OpCall& call) {
   call.set(builder.add("Div", {builder.add("Sub", {call.in(0), rest}), call.in(1)}));
 }
 
-// Has the sign of the divisor.
+// The result has the sign of the divisor.
 void floor_mod(OpCall& call) {
   GraphBuilder& builder = call.builder;
   if (!of_floats(call)) {
@@ -82,7 +82,7 @@ void floor_mod(OpCall& call) {
   call.set(builder.add("Sub", {call.in(0), builder.add("Mul", {whole, call.in(1)})}));
 }
 
-// Has the sign of the dividend.
+// The result has the sign of the dividend.
 void truncate_mod(OpCall& call) {
   call.set(call.builder.add("Mod", {call.in(0), call.in(1)}, {{"fmod", attr::integer(1)}}));
 }
@@ -95,7 +95,7 @@ void div_no_nan(OpCall& call) {
   call.set(builder.add("Where", {none, zero, ratio}));
 }
 
-// The arc tangent of y / x, half a turn further to the left of the axis; 0 at the origin.
+// atan(y / x), plus or minus pi for negative x; 0 at the origin.
 void atan2(OpCall& call) {
   GraphBuilder& builder = call.builder;
   constexpr double kHalfTurn = 3.14159265358979323846;
@@ -123,11 +123,11 @@ void bias_add(OpCall& call) {
 
 void cast(OpCall& call) {
   const auto type = call.node.type("DstT");
-  if (!type) unsupported("a cast that does not say to what");
+  if (!type) unsupported("no destination type");
   call.set(call.builder.cast(call.in(0), *type));
 }
 
-// A condition of fewer axes chooses among rows.
+// A condition of lower rank broadcasts from the first axis.
 void select(OpCall& call) {
   GraphBuilder& builder = call.builder;
   const TensorId condition = call.in(0);

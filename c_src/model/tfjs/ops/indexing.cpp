@@ -1,11 +1,11 @@
-// Operators that look places up, and that make tensors of shapes.
+// Operators that read or write by index, and operators on shapes.
 #include "model/tfjs/table.hpp"
 #include "runtime/error.hpp"
 
 namespace dala::model::tfjs {
 namespace {
 
-// Shapes and counts are i64 in ONNX, and i32 here as every integer is.
+// Shapes and counts are i64 in ONNX and i32 in TF.js, like all integers.
 TensorId narrow(OpCall& call, TensorId x) { return call.builder.cast(x, ElementType::i32); }
 
 TensorId zero_of(OpCall& call, const char* attribute, double value = 0) {
@@ -52,7 +52,7 @@ void gather(OpCall& call) {
     call.set(builder.add("Gather", {call.in(0), call.in(1)}, {{"axis", attr::integer(axis)}}));
     return;
   }
-  if (batch < 0 || axis != batch) unsupported("batches before other axes than the one looked up");
+  if (batch < 0 || axis != batch) unsupported("batch_dims that differ from axis");
   const TensorId places = builder.add("Unsqueeze", {call.in(1), builder.integers({-1})});
   call.set(builder.add("GatherND", {call.in(0), builder.cast(places, ElementType::i64)},
                        {{"batch_dims", attr::integer(batch)}}));
@@ -76,7 +76,7 @@ void tensor_scatter_update(OpCall& call) {
   call.set(call.builder.add("ScatterND", {call.in(0), places, call.in(2)}));
 }
 
-// Values at places of a tensor that is otherwise the default: weights that have many zeros.
+// Scatters values into a tensor filled with the default value. Models use it for sparse weights.
 void sparse_to_dense(OpCall& call) {
   const HostTensorPtr places = call.builder.known(call.in(0));
   const HostTensorPtr values = call.builder.known(call.in(2));
@@ -85,9 +85,11 @@ void sparse_to_dense(OpCall& call) {
   if (places == nullptr || values == nullptr || fallback == nullptr) {
     unsupported("sparse values that are not constants");
   }
-  // A small file must not become a large tensor.
+  // A small file must not expand to a large tensor.
   if (checked_type(DType::u8, dims).count() > 64 * (values->count() + 16)) {
-    throw Error(Reason::invalid_model, text(values->count(), " values for ", to_string(dims)));
+    throw Error(Reason::invalid_model,
+                text(values->count(), " values are too few for a sparse tensor of shape ",
+                     to_string(dims)));
   }
   auto dense = std::make_shared<HostTensor>(values->type, dims);
   const int64_t elements = dense->count();
@@ -100,7 +102,8 @@ void sparse_to_dense(OpCall& call) {
       const int64_t index = places->integer(i * rank + d);
       const int64_t dim = dims[static_cast<size_t>(d)];
       if (index < 0 || index >= dim) {
-        throw Error(Reason::invalid_model, text("there is no place ", index, " in ", dim));
+        throw Error(Reason::invalid_model,
+                    text("index ", index, " is out of range for a dimension of ", dim));
       }
       at = at * dim + index;
     }
@@ -118,15 +121,15 @@ void one_hot(OpCall& call) {
                        {{"axis", attr::integer(call.node.integer("axis", -1))}}));
 }
 
-// The places of what is not zero, a row each.
+// The indices of nonzero elements, one row each.
 void where(OpCall& call) {
   GraphBuilder& builder = call.builder;
   const TensorId places = builder.transpose(builder.add("NonZero", {call.in(0)}), {1, 0});
   call.set(narrow(call, places));
 }
 
-// The numbers of boxes {n, 4} that are kept, best first. Of the later versions, V4 says how many,
-// and V5 also gives their scores.
+// The indices of the boxes {n, 4} that are kept, by descending score. V4 also returns their number,
+// V5 their scores and their number.
 void non_max_suppression(OpCall& call) {
   GraphBuilder& builder = call.builder;
   const std::string& op = call.node.op;

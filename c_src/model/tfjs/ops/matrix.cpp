@@ -1,11 +1,11 @@
-// Products of matrices.
+// Matrix products.
 #include "model/tfjs/activation.hpp"
 #include "model/tfjs/table.hpp"
 
 namespace dala::model::tfjs {
 namespace {
 
-// Two matrices, a bias where one is fused, and an activation.
+// MatMul and _FusedMatMul, with an optional fused bias and activation.
 void matmul(OpCall& call) {
   const Fused fused = fused_of(call, 2);
   std::vector<TensorId> inputs{call.in(0), call.in(1)};
@@ -16,11 +16,11 @@ void matmul(OpCall& call) {
   TensorId y = call.builder.add(
       "Gemm", std::move(inputs),
       {{"transA", transposed("transpose_a")}, {"transB", transposed("transpose_b")}});
-  y = channels_last::finished(call.builder, y, fused.finish);
+  y = channels_last::with_epilogue(call.builder, y, fused.epilogue);
   call.set(activated(call, y, fused));
 }
 
-// Matrices along any number of axes, which broadcast.
+// Batches of matrices; the batch dimensions broadcast.
 void batch_matmul(OpCall& call) {
   const bool first = call.node.boolean("adj_x", false);
   const bool second = call.node.boolean("adj_y", false);

@@ -1,4 +1,4 @@
-// Operators that only rearrange: shapes, orders, parts and repetitions.
+// Operators that only move elements: reshaping, transposing, slicing, joining, padding.
 #include "model/tfjs/table.hpp"
 #include "runtime/error.hpp"
 
@@ -8,7 +8,7 @@ namespace {
 void reshape(OpCall& call) { call.set(tensorflow::reshape(call.builder, call.in(0), call.in(1))); }
 
 void transpose(OpCall& call) {
-  call.set(call.builder.transpose(call.in(0), call.integers_of(1, "an order of axes")));
+  call.set(call.builder.transpose(call.in(0), call.integers_of(1, "a permutation")));
 }
 
 void squeeze(OpCall& call) {
@@ -28,7 +28,7 @@ void concat(OpCall& call, size_t axis_at, size_t first) {
   const int64_t axis = call.integer_of(axis_at, "an axis");
   std::vector<TensorId> parts(call.inputs.begin() + static_cast<ptrdiff_t>(first),
                               call.inputs.end() - (first == 0 ? 1 : 0));
-  if (parts.empty()) throw Error(Reason::invalid_model, "there is nothing to join");
+  if (parts.empty()) throw Error(Reason::invalid_model, "a concatenation of no tensors");
   call.set(call.builder.add("Concat", std::move(parts), {{"axis", attr::integer(axis)}}));
 }
 
@@ -57,19 +57,20 @@ void split(OpCall& call) {
       {{"axis", attr::integer(axis)}, {"num_outputs", attr::integer(static_cast<int64_t>(parts))}});
 }
 
-// A size of -1 is what is left: parts after it are counted from the end.
+// A size of -1 is inferred: parts after it are addressed from the end of the axis.
 void split_v(OpCall& call) {
   GraphBuilder& builder = call.builder;
-  const std::vector<int64_t> sizes = call.integers_of(1, "sizes of parts");
+  const std::vector<int64_t> sizes = call.integers_of(1, "a list of split sizes");
   const int64_t axis = call.integer_of(2, "an axis");
   if (sizes.empty() || sizes.size() > 1024) {
-    throw Error(Reason::invalid_model, text("a tensor in ", sizes.size(), " parts"));
+    throw Error(Reason::invalid_model,
+                text("a split into ", sizes.size(), " parts, expected 1 to 1024"));
   }
-  int64_t after = 0;  // elements after the rest
+  int64_t after = 0;  // elements after the inferred part
   bool rest = false;
   for (int64_t size : sizes) {
     if (size < -1 || size > (int64_t{1} << 40) || (size == -1 && rest)) {
-      throw Error(Reason::invalid_model, text("parts of ", to_string(sizes)));
+      throw Error(Reason::invalid_model, text("invalid split sizes ", to_string(sizes)));
     }
     if (rest) after += size;
     rest = rest || size == -1;

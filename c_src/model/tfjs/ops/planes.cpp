@@ -1,5 +1,5 @@
-// Operators on pictures: convolutions, pools, resizing, normalization, blocks. They have their
-// channels last; for those that have them first, the picture is turned around them.
+// Spatial operators: convolutions, pools, resizing, normalization, blocks. They are translated in
+// NHWC; operators in NCHW are wrapped in transposes.
 #include "model/tfjs/activation.hpp"
 #include "model/tfjs/table.hpp"
 #include "runtime/error.hpp"
@@ -18,7 +18,7 @@ TensorId channels_back(OpCall& call, TensorId x) {
   return call.channels_first() ? channels_last::to_planes(call.builder, x) : x;
 }
 
-// {y, x} of an attribute that has a number for each axis; 1 where it is absent.
+// {y, x} of an attribute with one value per axis; {1, 1} if absent.
 std::array<int64_t, 2> pair_of(const OpCall& call, const NodeDef& node,
                                const std::string& attribute) {
   const std::vector<int64_t> values = node.integers(attribute);
@@ -27,7 +27,8 @@ std::array<int64_t, 2> pair_of(const OpCall& call, const NodeDef& node,
   if (values.size() == 2) return {values[0], values[1]};
   const size_t first = call.channels_first() ? 2 : 1;
   if (values.size() != 4) {
-    throw Error(Reason::invalid_model, text("attribute ", attribute, " is ", to_string(values)));
+    throw Error(Reason::invalid_model, text("attribute ", attribute, " is ", to_string(values),
+                                            ", expected 1, 2 or 4 values"));
   }
   return {values[first], values[first + 1]};
 }
@@ -42,12 +43,14 @@ Window window_of(const OpCall& call, const NodeDef& node) {
   if (padding == "EXPLICIT") {
     const std::vector<int64_t> pads = node.integers("explicit_paddings");
     if (pads.size() != 8) {
-      throw Error(Reason::invalid_model, text("explicit_paddings of ", to_string(pads)));
+      throw Error(Reason::invalid_model,
+                  text("attribute explicit_paddings is ", to_string(pads), ", expected 8 values"));
     }
     const size_t y = call.channels_first() ? 4 : 2;
     window.pads = {pads[y], pads[y + 2], pads[y + 1], pads[y + 3]};
   } else if (padding != "SAME" && padding != "VALID") {
-    throw Error(Reason::invalid_model, text("attribute padding is \"", padding, "\""));
+    throw Error(Reason::invalid_model,
+                text("attribute padding is \"", padding, "\", expected SAME, VALID or EXPLICIT"));
   }
   return window;
 }
@@ -64,12 +67,12 @@ TensorId convolved(OpCall& call, const NodeDef& node, TensorId x, TensorId weigh
                    const Window& window, const Fused& fused) {
   if (!is_depthwise(node)) {
     return channels_last::convolution(call.builder, x, weights, WeightOrder::hwio, fused.bias,
-                                      window, 1, fused.finish);
+                                      window, 1, fused.epilogue);
   }
   const HostTensorPtr values = call.builder.known(weights);
   const int64_t multiplier = values == nullptr || values->shape.size() != 4 ? 1 : values->shape[3];
   return channels_last::depthwise_convolution(call.builder, x, weights, WeightOrder::hwio,
-                                              multiplier, fused.bias, window, fused.finish);
+                                              multiplier, fused.bias, window, fused.epilogue);
 }
 
 void convolution(OpCall& call) {
@@ -80,8 +83,8 @@ void convolution(OpCall& call) {
   call.set(channels_back(call, activated(call, y, fused)));
 }
 
-// A size that is known only with the shape of the input: the whole result, with whatever may be
-// beyond the windows, is cut to it as the convolution's padding would have been.
+// For an output size that is known only at run time: computes the full result, extended beyond the
+// windows, and slices it like the padding of the forward convolution.
 TensorId cut_to_size(OpCall& call, TensorId x, const Window& window) {
   GraphBuilder& builder = call.builder;
   const std::array<int64_t, 2> more{window.stride[0] - 1, window.stride[1] - 1};
@@ -107,7 +110,7 @@ TensorId cut_to_size(OpCall& call, TensorId x, const Window& window) {
                      {whole, start, builder.add("Add", {start, size}), builder.integers({1, 2})});
 }
 
-// {height, width, out, in}, as the convolution has them that this turns around.
+// The weights are those of the forward convolution: {height, width, out, in} for this operator.
 void transposed_convolution(OpCall& call) {
   const TensorId x = channels_to_end(call, call.in(2));
   const Window window = window_of(call, call.node);
@@ -119,7 +122,10 @@ void transposed_convolution(OpCall& call) {
   }
   const std::vector<int64_t> all = sizes->integers();
   const size_t y = call.channels_first() ? 2 : 1;
-  if (all.size() != 4) throw Error(Reason::invalid_model, text("a size of ", to_string(all)));
+  if (all.size() != 4) {
+    throw Error(Reason::invalid_model,
+                text("output size is ", to_string(all), ", expected 4 values"));
+  }
   const TensorId result = channels_last::transposed_convolution(
       call.builder, x, call.in(1), WeightOrder::hwio, kNone, {all[y], all[y + 1]}, window, {});
   call.set(channels_back(call, result));
@@ -161,7 +167,7 @@ void space_to_batch(OpCall& call) {
   call.set(tensorflow::space_to_batch(call.builder, call.in(0), call.in(1), call.in(2)));
 }
 
-// {top, left, bottom, right} of {{top, bottom}, {left, right}}; none when it is not a constant.
+// {top, left, bottom, right} of {{top, bottom}, {left, right}}; nullopt if it is not a constant.
 std::optional<std::array<int64_t, 4>> sides_of(OpCall& call, TensorId pairs) {
   const HostTensorPtr values = call.builder.known(pairs);
   if (values == nullptr || values->count() != 4) return std::nullopt;
@@ -169,8 +175,8 @@ std::optional<std::array<int64_t, 4>> sides_of(OpCall& call, TensorId pairs) {
                                 values->integer(3)};
 }
 
-// Blocks taken apart, a convolution, and blocks put together: one convolution with gaps. The result
-// of the convolution in between stays for those who need it, and goes where nobody does.
+// Merges SpaceToBatchND, a convolution and BatchToSpaceND into one dilated convolution. The inner
+// convolution stays in the graph; the optimizer removes it if nothing else uses it.
 std::optional<TensorId> dilated_convolution(OpCall& call) {
   if (call.node.inputs.empty()) return std::nullopt;
   const NodeDef& inner = call.nodes[call.node.inputs[0].node];
@@ -212,7 +218,7 @@ void batch_to_space(OpCall& call) {
 
 void batch_normalization(OpCall& call) {
   GraphBuilder& builder = call.builder;
-  if (call.node.boolean("is_training", false)) unsupported("normalization as in training");
+  if (call.node.boolean("is_training", false)) unsupported("is_training set");
   const TensorId x =
       call.channels_first() ? call.in(0) : channels_last::to_planes(builder, call.in(0));
   const TensorId y =
@@ -224,7 +230,7 @@ void batch_normalization(OpCall& call) {
 void local_response_normalization(OpCall& call) {
   const int64_t size = 2 * call.node.integer("depth_radius", 5) + 1;
   const TensorId x = channels_last::to_planes(call.builder, call.in(0));
-  // ONNX divides by the size.
+  // ONNX divides alpha by the size.
   const double alpha = call.node.real("alpha", 1) * static_cast<double>(size);
   const TensorId y = call.builder.add("LRN", {x},
                                       {{"size", attr::integer(size)},

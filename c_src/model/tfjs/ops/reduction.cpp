@@ -1,4 +1,4 @@
-// Operators that reduce axes, and those that work along one.
+// Reductions, and operators along one axis.
 #include "model/tfjs/table.hpp"
 
 namespace dala::model::tfjs {
@@ -9,7 +9,7 @@ void reduce(OpCall& call) {
                               call.node.boolean("keep_dims", false)));
 }
 
-// Truth is 1 and the rest 0, so that all are true where the least is.
+// With true as 1 and false as 0, All is the minimum and Any the maximum.
 void reduce_truth(OpCall& call) {
   const TensorId numbers = call.builder.cast(call.in(0), ElementType::i32);
   const TensorId reduced = tensorflow::reduce(call.builder, call.onnx, numbers, call.in(1),
@@ -18,7 +18,7 @@ void reduce_truth(OpCall& call) {
 }
 
 void arg(OpCall& call) {
-  // Without an axis it is the first.
+  // The default axis is 0.
   const TensorId axis = call.inputs.size() > 1 ? call.in(1) : call.builder.integers({0});
   call.set(tensorflow::arg(call.builder, call.onnx, call.in(0), axis, ElementType::i32));
 }

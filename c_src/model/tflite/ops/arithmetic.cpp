@@ -1,13 +1,14 @@
-// Arithmetic, element by element, and activations.
+// Elementwise arithmetic and activations.
 #include "model/tflite/ops/table.hpp"
+#include "model/tflite/schema.hpp"
 
 namespace dala::model::tflite {
 namespace {
 
 using channels_last::Activation;
-using channels_last::finished;
+using channels_last::with_epilogue;
 
-// The same operator of ONNX.
+// The equivalent ONNX operator.
 template <auto& kName>
 void same(Call& call) {
   std::vector<TensorId> inputs;
@@ -15,21 +16,21 @@ void same(Call& call) {
   call.set(0, call.builder.add(kName, std::move(inputs)));
 }
 
-// The same of two, with an activation afterwards.
+// The equivalent binary ONNX operator, followed by an activation.
 template <auto& kName>
 void with_activation(Call& call) {
   const TensorId y = call.builder.add(kName, {call.in(0), call.in(1)});
-  call.set(0, finished(call.builder, y, call.finish(0)));
+  call.set(0, with_epilogue(call.builder, y, call.epilogue(option::kArithmeticActivation)));
 }
 
 template <Activation kActivation>
 void activation(Call& call) {
-  channels_last::Finish finish = call.finish(-1);
-  finish.activation = kActivation;
+  channels_last::Epilogue epilogue = call.epilogue(option::kAbsent);
+  epilogue.activation = kActivation;
   if (!is_float(call.in_info(0).type) && !call.in_info(0).quantized()) {
-    Call::unsupported("an activation of integers");
+    Call::unsupported("an activation on integers");
   }
-  call.set(0, finished(call.builder, call.in(0), finish));
+  call.set(0, with_epilogue(call.builder, call.in(0), epilogue));
 }
 
 void add_n(Call& call) { call.set(0, call.builder.add("Sum", call.inputs)); }
@@ -49,12 +50,13 @@ bool floats(const Call& call) {
   return is_float(call.in_info(0).type) || call.in_info(0).quantized();
 }
 
+// Integers are not supported: Div of ONNX rounds them towards 0.
 void floor_divide(Call& call) {
-  if (!floats(call)) Call::unsupported("integers, which would be rounded towards 0");
+  if (!floats(call)) Call::unsupported("integers");
   call.set(0, call.builder.add("Floor", {call.builder.add("Div", {call.in(0), call.in(1)})}));
 }
 
-// With the sign of the divisor.
+// The result has the sign of the divisor.
 void floor_modulo(Call& call) {
   GraphBuilder& builder = call.builder;
   if (!floats(call)) {
@@ -66,12 +68,15 @@ void floor_modulo(Call& call) {
 }
 
 void leaky_relu(Call& call) {
-  call.set(0, call.builder.add("LeakyRelu", {call.in(0)}, {{"alpha", attr::real(call.real(0))}}));
+  call.set(0, call.builder.add("LeakyRelu", {call.in(0)},
+                               {{"alpha", attr::real(call.real(option::kLeakyReluAlpha))}}));
 }
 
 void gelu(Call& call) {
-  call.set(0, call.builder.add("Gelu", {call.in(0)},
-                               {{"approximate", attr::text(call.flag(0) ? "tanh" : "none")}}));
+  call.set(
+      0, call.builder.add(
+             "Gelu", {call.in(0)},
+             {{"approximate", attr::text(call.flag(option::kGeluApproximate) ? "tanh" : "none")}}));
 }
 
 void elu(Call& call) { call.set(0, call.builder.add("Elu", {call.in(0)})); }

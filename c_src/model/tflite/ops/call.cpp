@@ -2,6 +2,7 @@
 
 #include <cmath>
 
+#include "model/tflite/schema.hpp"
 #include "runtime/error.hpp"
 
 namespace dala::model::tflite {
@@ -10,23 +11,23 @@ namespace {
 using channels_last::Activation;
 
 Activation activation_of(int64_t code) {
-  switch (code) {
-    case 0:
+  switch (static_cast<ActivationFunction>(code)) {
+    case ActivationFunction::none:
       return Activation::none;
-    case 1:
+    case ActivationFunction::relu:
       return Activation::relu;
-    case 2:
+    case ActivationFunction::relu_n1_to_1:
       return Activation::relu_n1_to_1;
-    case 3:
+    case ActivationFunction::relu6:
       return Activation::relu6;
-    case 4:
+    case ActivationFunction::tanh:
       return Activation::tanh;
     default:
-      Call::unsupported(text("activation ", code));
+      Call::unsupported(text("the activation function ", code));
   }
 }
 
-// Bounds that everybody writes, and that kernels have names for, where nothing else is meant.
+// Rounds a bound within the slack to 0 or 6, the bounds of relu and relu6, which kernels can fuse.
 double named_bound(double bound, double slack) {
   for (double named : {0.0, 6.0}) {
     if (std::fabs(bound - named) <= slack) return named;
@@ -38,14 +39,14 @@ double named_bound(double bound, double slack) {
 
 TensorId Call::in(size_t index) const {
   if (has(index)) return inputs[index];
-  throw Error(Reason::invalid_model, text("there is no input ", index));
+  throw Error(Reason::invalid_model, text("input ", index, " is missing"));
 }
 
 TensorId Call::raw(size_t index) const {
   const TensorInfo& info = in_info(index);
   const TensorId x = in(index);
   if (!info.quantized()) return x;
-  if (info.quantization.scales.size() != 1) unsupported("integers with several scales");
+  if (info.quantization.scales.size() != 1) unsupported("an input with per-axis quantization");
   return builder.add(
       "QuantizeLinear",
       {x, builder.scalar(info.quantization.scale(0)),
@@ -63,33 +64,33 @@ const TensorInfo& Call::in_info(size_t index) const {
 
 const TensorInfo& Call::out_info(size_t index) const {
   if (index >= op.outputs.size()) {
-    throw Error(Reason::invalid_model, text("there is no output ", index));
+    throw Error(Reason::invalid_model, text("output ", index, " is missing"));
   }
   return file.tensors[static_cast<size_t>(op.outputs[index])];
 }
 
-channels_last::Finish Call::activation(int activation_field) const {
-  channels_last::Finish finish;
-  finish.activation = activation_of(byte(activation_field));
+channels_last::Epilogue Call::activation(int activation_field) const {
+  channels_last::Epilogue epilogue;
+  epilogue.activation = activation_of(byte(activation_field));
   const TensorInfo& info = out_info(0);
-  if (!is_float(info.type) && !info.quantized() && finish.activation != Activation::none) {
-    unsupported("an activation of integers");
+  if (!is_float(info.type) && !info.quantized() && epilogue.activation != Activation::none) {
+    unsupported("an activation on integers");
   }
-  return finish;
+  return epilogue;
 }
 
-channels_last::Finish Call::finish(int activation_field) const {
-  channels_last::Finish finish = activation(activation_field);
+channels_last::Epilogue Call::epilogue(int activation_field) const {
+  channels_last::Epilogue epilogue = activation(activation_field);
   if (const auto range = range_of(out_info(0))) {
-    finish.low = named_bound(range->low, range->slack);
-    finish.high = named_bound(range->high, range->slack);
-    // What relu6 leaves out is not cut off once more.
-    if (finish.activation == Activation::relu6 && finish.high < 6 &&
-        finish.high + range->slack >= 6) {
-      finish.high = 6;
+    epilogue.low = named_bound(range->low, range->slack);
+    epilogue.high = named_bound(range->high, range->slack);
+    // A bound just below 6 would add a second clamp after relu6.
+    if (epilogue.activation == Activation::relu6 && epilogue.high < 6 &&
+        epilogue.high + range->slack >= 6) {
+      epilogue.high = 6;
     }
   }
-  return finish;
+  return epilogue;
 }
 
 void Call::unsupported(const std::string& what) { throw Error(Reason::unsupported_op, what); }

@@ -1,4 +1,4 @@
-// Comparisons, logic, and choosing by it.
+// Comparisons, logic and selection.
 #include "model/tflite/ops/table.hpp"
 
 namespace dala::model::tflite {
@@ -19,7 +19,7 @@ void select(Call& call) {
   call.set(0, call.builder.add("Where", {call.in(0), call.in(1), call.in(2)}));
 }
 
-// A list of conditions chooses among what lies along the first axis.
+// A condition of rank 1 selects along the first axis.
 void select_rows(Call& call) {
   const size_t rank = call.in_info(1).shape.size();
   TensorId condition = call.in(0);
@@ -31,7 +31,7 @@ void select_rows(Call& call) {
   call.set(0, call.builder.add("Where", {condition, call.in(1), call.in(2)}));
 }
 
-// The places of what is true, one in each row.
+// The indices of true elements, one row each.
 void where(Call& call) {
   TensorId x = call.in(0);
   call.set(0, call.builder.transpose(call.builder.add("NonZero", {x}), {1, 0}));

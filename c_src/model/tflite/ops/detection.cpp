@@ -1,4 +1,4 @@
-// What detectors end with.
+// The post-processing of detectors: decoding of boxes and non-maximum suppression.
 #include <algorithm>
 
 #include "model/tensorflow.hpp"
@@ -9,15 +9,15 @@
 namespace dala::model::tflite {
 namespace {
 
-constexpr double kMostDetections = 1 << 16;
+constexpr double kMaxDetections = 1 << 16;
 
-// One of the options, which has to be a number of something.
+// An option with a count.
 int64_t count_of(const std::map<std::string, double>& options, const char* name) {
   const auto found = options.find(name);
-  if (found != options.end() && found->second >= 1 && found->second <= kMostDetections) {
+  if (found != options.end() && found->second >= 1 && found->second <= kMaxDetections) {
     return static_cast<int64_t>(found->second);
   }
-  throw Error(Reason::invalid_model, text("its option ", name, " is missing or out of range"));
+  throw Error(Reason::invalid_model, text("option ", name, " is missing or out of range"));
 }
 
 double real_of(const std::map<std::string, double>& options, const char* name, double fallback) {
@@ -25,8 +25,8 @@ double real_of(const std::map<std::string, double>& options, const char* name, d
   return found == options.end() ? fallback : found->second;
 }
 
-// Boxes as {top, left, bottom, right} from {y, x, height, width}, which count from anchors of the
-// same form and in their sizes.
+// Decodes boxes to {top, left, bottom, right} from {y, x, height, width} relative to anchors of the
+// same form, in units of the anchor sizes.
 TensorId decoded(GraphBuilder& builder, TensorId codes, TensorId anchors,
                  const std::map<std::string, double>& options) {
   const TensorId ones = builder.integers({1, 1, 1, 1});
@@ -51,24 +51,24 @@ TensorId decoded(GraphBuilder& builder, TensorId codes, TensorId anchors,
   return builder.add("Concat", {low[0], low[1], high[0], high[1]}, last);
 }
 
-// The boxes with the highest scores of any class that do not overlap too much. What is left of the
-// number of detections is filled with zeros, which a row of zeros behind the boxes stands for.
+// Class-agnostic non-maximum suppression. Unused detections are zero: they gather a row of zeros
+// that is appended to the boxes.
 void detection_post_process(Call& call) {
   GraphBuilder& builder = call.builder;
   const auto options = read_flexbuffer(call.op.custom_options);
   const int64_t most = count_of(options, "max_detections");
   const int64_t classes = count_of(options, "num_classes");
   if (real_of(options, "use_regular_nms", 0) != 0) {
-    Call::unsupported("a suppression for each class");
+    Call::unsupported("per-class suppression");
   }
   if (real_of(options, "max_classes_per_detection", 1) != 1) {
-    Call::unsupported("several classes of one box");
+    Call::unsupported("several classes per detection");
   }
   const Shape& shape = call.in_info(0).shape;
-  if (shape.size() != 3 || shape[0] != 1) Call::unsupported("several pictures at once");
+  if (shape.size() != 3 || shape[0] != 1) Call::unsupported("a batch size other than 1");
 
   const TensorId boxes = decoded(builder, call.in(0), call.in(2), options);
-  // The background comes first, and is left out.
+  // The background class, if any, comes first and is dropped.
   const TensorId scores =
       builder.add("Slice", {call.in(1), builder.integers({-classes}), builder.integers({INT64_MAX}),
                             builder.integers({2})});

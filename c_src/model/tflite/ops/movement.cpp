@@ -1,8 +1,9 @@
-// Operators that move elements around: results are made of elements of the inputs.
+// Operators that only move elements: reshaping, transposing, slicing, joining, padding, gathering.
 #include <algorithm>
 
 #include "model/tensorflow.hpp"
 #include "model/tflite/ops/table.hpp"
+#include "model/tflite/schema.hpp"
 #include "runtime/error.hpp"
 
 namespace dala::model::tflite {
@@ -10,7 +11,7 @@ namespace {
 
 int64_t known_axis(const Call& call, size_t input) {
   const auto axes = call.builder.known_integers(call.in(input), "an axis");
-  if (axes.size() != 1) throw Error(Reason::invalid_model, text(axes.size(), " axes, not one"));
+  if (axes.size() != 1) throw Error(Reason::invalid_model, text(axes.size(), " axes, expected 1"));
   return axes[0];
 }
 
@@ -29,9 +30,10 @@ void broadcast_to(Call& call) {
 
 void concatenation(Call& call) {
   for (size_t i = 0; i < call.op.inputs.size(); ++i) call.in(i);
-  const TensorId y =
-      call.builder.add("Concat", call.inputs, {{"axis", attr::integer(call.integer(0))}});
-  call.set(0, channels_last::finished(call.builder, y, call.activation(1)));
+  const TensorId y = call.builder.add(
+      "Concat", call.inputs, {{"axis", attr::integer(call.integer(option::kConcatenationAxis))}});
+  call.set(0, channels_last::with_epilogue(call.builder, y,
+                                           call.activation(option::kConcatenationActivation)));
 }
 
 void expand_dims(Call& call) {
@@ -40,9 +42,9 @@ void expand_dims(Call& call) {
 }
 
 void gather(Call& call) {
-  if (call.integer(1) != 0) Call::unsupported("indices that differ from batch to batch");
+  if (call.integer(option::kGatherBatchDims) != 0) Call::unsupported("batch dimensions");
   call.set(0, call.builder.add("Gather", {call.in(0), call.in(1)},
-                               {{"axis", attr::integer(call.integer(0))}}));
+                               {{"axis", attr::integer(call.integer(option::kGatherAxis))}}));
 }
 
 void gather_nd(Call& call) {
@@ -50,16 +52,19 @@ void gather_nd(Call& call) {
   call.set(0, call.builder.add("GatherND", {call.in(0), places}));
 }
 
-// Constants are written out, and quantized tensors are floats, already.
+// DENSIFY, DEQUANTIZE and QUANTIZE are no-ops: constants are dense and quantized tensors are floats
+// in the graph.
 void unchanged(Call& call) { call.set(0, call.in(0)); }
 
 void mirror_pad(Call& call) {
-  call.set(0, tensorflow::mirror_pad(call.builder, call.in(0), call.in(1), call.byte(0) == 1));
+  const auto mode = static_cast<MirrorPadMode>(call.byte(option::kMirrorPadMode));
+  call.set(0, tensorflow::mirror_pad(call.builder, call.in(0), call.in(1),
+                                     mode == MirrorPadMode::symmetric));
 }
 
 void pack(Call& call) {
   for (size_t i = 0; i < call.op.inputs.size(); ++i) call.in(i);
-  call.set(0, tensorflow::stack(call.builder, call.inputs, call.integer(1)));
+  call.set(0, tensorflow::stack(call.builder, call.inputs, call.integer(option::kPackAxis)));
 }
 
 void pad(Call& call) {
@@ -67,8 +72,10 @@ void pad(Call& call) {
 }
 
 void reshape(Call& call) {
-  // Old files have the shape among the options only; it may be there and be out of date, too.
-  const TensorId shape = call.has(1) ? call.in(1) : call.builder.integers(call.integers(0));
+  // Old files have the shape only in the options. In others the options may be stale, so the input
+  // takes precedence.
+  const TensorId shape =
+      call.has(1) ? call.in(1) : call.builder.integers(call.integers(option::kReshapeNewShape));
   call.set(0, tensorflow::reshape(call.builder, call.in(0), shape));
 }
 
@@ -95,20 +102,21 @@ void split(Call& call) {
                                       {{"axis", attr::integer(axis)}}));
 }
 
-// A size of -1 is what is left, which the file's own shapes tell.
+// A size of -1 is inferred, from the shape of the output in the file.
 void split_sizes(Call& call) {
   const int64_t axis = known_axis(call, 2);
-  std::vector<int64_t> sizes = call.builder.known_integers(call.in(1), "sizes of parts");
+  std::vector<int64_t> sizes = call.builder.known_integers(call.in(1), "a list of split sizes");
   if (sizes.size() != call.op.outputs.size()) {
     throw Error(Reason::invalid_model,
-                text(sizes.size(), " sizes for ", call.op.outputs.size(), " parts"));
+                text(sizes.size(), " split sizes for ", call.op.outputs.size(), " outputs"));
   }
   for (size_t i = 0; i < sizes.size(); ++i) {
     const Shape& shape = call.out_info(i).shape;
     const int64_t at = axis < 0 ? axis + static_cast<int64_t>(shape.size()) : axis;
     if (sizes[i] >= 0) continue;
     if (at < 0 || at >= static_cast<int64_t>(shape.size())) {
-      throw Error(Reason::invalid_model, text("there is no axis ", axis));
+      throw Error(Reason::invalid_model,
+                  text("axis ", axis, " is out of range for shape ", to_string(shape)));
     }
     sizes[i] = shape[static_cast<size_t>(at)];
   }
@@ -118,15 +126,20 @@ void split_sizes(Call& call) {
 
 void squeeze(Call& call) {
   std::vector<TensorId> inputs{call.in(0)};
-  const std::vector<int64_t> axes = call.integers(0);
+  const std::vector<int64_t> axes = call.integers(option::kSqueezeDims);
   if (!axes.empty()) inputs.push_back(call.builder.integers(axes));
   call.set(0, call.builder.add("Squeeze", std::move(inputs)));
 }
 
 void strided_slice(Call& call) {
-  if (call.flag(5)) Call::unsupported("ends that count from the beginnings");
-  const tensorflow::SliceMasks masks{call.integer(0), call.integer(1), call.integer(2),
-                                     call.integer(3), call.integer(4)};
+  if (call.flag(option::kStridedSliceOffset)) Call::unsupported("ends relative to begins");
+  const tensorflow::SliceMasks masks{
+      .begin = call.integer(option::kStridedSliceBeginMask),
+      .end = call.integer(option::kStridedSliceEndMask),
+      .ellipsis = call.integer(option::kStridedSliceEllipsisMask),
+      .new_axis = call.integer(option::kStridedSliceNewAxisMask),
+      .shrink_axis = call.integer(option::kStridedSliceShrinkAxisMask),
+  };
   call.set(0, tensorflow::strided_slice(call.builder, call.in(0), call.in(1), call.in(2),
                                         call.in(3), masks));
 }
@@ -138,12 +151,12 @@ void tile(Call& call) {
 
 void transpose(Call& call) {
   call.set(0, call.builder.transpose(call.in(0),
-                                     call.builder.known_integers(call.in(1), "an order of axes")));
+                                     call.builder.known_integers(call.in(1), "a permutation")));
 }
 
 void unpack(Call& call) {
-  set_all(call,
-          tensorflow::unstack(call.builder, call.in(0), call.integer(1), call.op.outputs.size()));
+  set_all(call, tensorflow::unstack(call.builder, call.in(0), call.integer(option::kUnpackAxis),
+                                    call.op.outputs.size()));
 }
 
 }  // namespace

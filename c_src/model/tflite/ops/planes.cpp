@@ -1,7 +1,8 @@
-// Convolutions, pools and resizing: what sees {n, height, width, channels}.
+// Spatial operators on {n, height, width, channels}: convolutions, pools, resizing.
 #include "model/tflite/ops/planes.hpp"
 
 #include "model/tflite/ops/table.hpp"
+#include "model/tflite/schema.hpp"
 #include "runtime/error.hpp"
 
 namespace dala::model::tflite {
@@ -10,93 +11,100 @@ namespace {
 using channels_last::WeightOrder;
 using channels_last::Window;
 
-// Fields of the options: padding (0 is SAME), stride_w, stride_h.
 Window window_of(const OperatorInfo& op) {
   Window window;
-  window.same = op.byte(0) == 0;
-  window.stride = {op.integer(2), op.integer(1)};
+  window.same = static_cast<Padding>(op.byte(option::kWindowPadding)) == Padding::same;
+  window.stride = {op.integer(option::kWindowStrideH), op.integer(option::kWindowStrideW)};
   return window;
 }
 
 Window pool_window(const Call& call) {
   Window window = window_of(call.op);
-  window.size = {call.integer(4), call.integer(3)};
+  window.size = {call.integer(option::kPoolFilterHeight), call.integer(option::kPoolFilterWidth)};
   return window;
 }
 
-// The channels of the weights; none where they are not the last axis of four.
+// The size of the channel axis, the last of four. Throws `invalid_model` for another rank.
 int64_t channels_of(const TensorInfo& info) {
   if (info.shape.size() == 4) return info.shape[3];
-  throw Error(Reason::invalid_model, text("\"", info.name, "\" of shape ", to_string(info.shape)));
+  throw Error(Reason::invalid_model, text("\"", info.name, "\" has shape ", to_string(info.shape),
+                                          ", expected 4 dimensions"));
 }
 
 void conv_2d(Call& call) { call.set(0, convolution(call, convolution_window(call.op))); }
 
 void average_pool(Call& call) {
-  call.set(
-      0, channels_last::average_pool(call.builder, call.in(0), pool_window(call), call.finish(5)));
+  call.set(0, channels_last::average_pool(call.builder, call.in(0), pool_window(call),
+                                          call.epilogue(option::kPoolActivation)));
 }
 
 void max_pool(Call& call) {
-  call.set(
-      0, channels_last::max_pool(call.builder, call.in(0), pool_window(call), call.activation(5)));
+  call.set(0, channels_last::max_pool(call.builder, call.in(0), pool_window(call),
+                                      call.activation(option::kPoolActivation)));
 }
 
-// The root of the mean of squares.
+// The square root of the mean of squares.
 void l2_pool(Call& call) {
   GraphBuilder& builder = call.builder;
   const TensorId squares = builder.add("Mul", {call.in(0), call.in(0)});
   const TensorId means = channels_last::average_pool(builder, squares, pool_window(call), {});
-  call.set(0, channels_last::finished(builder, builder.add("Sqrt", {means}), call.finish(5)));
+  call.set(0, channels_last::with_epilogue(builder, builder.add("Sqrt", {means}),
+                                           call.epilogue(option::kPoolActivation)));
 }
 
-// Inputs: the shape of the result, weights, x, and perhaps a bias.
+// Inputs: the shape of the result, weights, x, and an optional bias.
 void transpose_conv(Call& call) {
   const std::vector<int64_t> shape = call.builder.known_integers(call.in(0), "an output shape");
-  if (shape.size() != 4) throw Error(Reason::invalid_model, "an output shape of not 4 dimensions");
+  if (shape.size() != 4) {
+    throw Error(Reason::invalid_model,
+                text("output shape is ", to_string(shape), ", expected 4 dimensions"));
+  }
   call.set(0, channels_last::transposed_convolution(
                   call.builder, call.in(2), call.in(1), WeightOrder::ohwi, call.optional(3),
-                  {shape[1], shape[2]}, window_of(call.op), call.finish(3)));
+                  {shape[1], shape[2]}, window_of(call.op),
+                  call.epilogue(option::kTransposeConvActivation)));
 }
 
 void resize_bilinear(Call& call) {
   channels_last::Resize how;
-  how.align_corners = call.flag(2);
-  how.half_pixel_centers = call.flag(3);
+  how.align_corners = call.flag(option::kResizeBilinearAlignCorners);
+  how.half_pixel_centers = call.flag(option::kResizeBilinearHalfPixelCenters);
   call.set(0, channels_last::resize(call.builder, call.in(0), call.in(1), how));
 }
 
 void resize_nearest(Call& call) {
   channels_last::Resize how;
   how.bilinear = false;
-  how.align_corners = call.flag(0);
-  how.half_pixel_centers = call.flag(1);
+  how.align_corners = call.flag(option::kResizeNearestAlignCorners);
+  how.half_pixel_centers = call.flag(option::kResizeNearestHalfPixelCenters);
   call.set(0, channels_last::resize(call.builder, call.in(0), call.in(1), how));
 }
 
 void depth_to_space(Call& call) {
-  call.set(0, channels_last::depth_to_space(call.builder, call.in(0), call.integer(0)));
+  call.set(0, channels_last::depth_to_space(call.builder, call.in(0),
+                                            call.integer(option::kSpaceDepthBlockSize)));
 }
 
 void space_to_depth(Call& call) {
-  call.set(0, channels_last::space_to_depth(call.builder, call.in(0), call.integer(0)));
+  call.set(0, channels_last::space_to_depth(call.builder, call.in(0),
+                                            call.integer(option::kSpaceDepthBlockSize)));
 }
 
-// Over `radius` channels to each side. ONNX divides alpha by the size of the window.
+// The window spans `radius` channels on each side. ONNX divides alpha by the size of the window.
 void local_response_normalization(Call& call) {
-  const int64_t size = 2 * call.integer(0) + 1;
+  const int64_t size = 2 * call.integer(option::kLrnRadius) + 1;
   const TensorId planes = channels_last::to_planes(call.builder, call.in(0));
-  const TensorId y =
-      call.builder.add("LRN", {planes},
-                       {{"size", attr::integer(size)},
-                        {"bias", attr::real(call.real(1))},
-                        {"alpha", attr::real(call.real(2) * static_cast<double>(size))},
-                        {"beta", attr::real(call.real(3))}});
+  const TensorId y = call.builder.add(
+      "LRN", {planes},
+      {{"size", attr::integer(size)},
+       {"bias", attr::real(call.real(option::kLrnBias))},
+       {"alpha", attr::real(call.real(option::kLrnAlpha) * static_cast<double>(size))},
+       {"beta", attr::real(call.real(option::kLrnBeta))}});
   call.set(0, channels_last::from_planes(call.builder, y));
 }
 
-// Of MediaPipe: a transposed convolution with a bias. Its options are three numbers of 32 bits,
-// padding (1 is SAME, 2 VALID), stride_w and stride_h.
+// A custom operator of MediaPipe: a transposed convolution with a bias. Its options are three
+// 32-bit integers: padding (1 is SAME, 2 is VALID), stride_w and stride_h.
 void transpose_conv_bias(Call& call) {
   const Bytes options = call.op.custom_options;
   Window window;
@@ -104,7 +112,7 @@ void transpose_conv_bias(Call& call) {
   window.stride = {load<int32_t>(options, 8), load<int32_t>(options, 4)};
   call.set(0, channels_last::transposed_convolution(call.builder, call.in(0), call.in(1),
                                                     WeightOrder::ohwi, call.optional(2), {}, window,
-                                                    call.finish(-1)));
+                                                    call.epilogue(option::kAbsent)));
 }
 
 }  // namespace
@@ -113,8 +121,12 @@ bool is_depthwise(const OperatorInfo& op) { return op.name == "DEPTHWISE_CONV_2D
 
 Window convolution_window(const OperatorInfo& op) {
   Window window = window_of(op);
-  const int dilation = is_depthwise(op) ? 5 : 4;
-  window.dilation = {op.integer(dilation + 1, 1), op.integer(dilation, 1)};
+  const bool depthwise = is_depthwise(op);
+  const int dilation_w = depthwise ? static_cast<int>(option::kDepthwiseDilationW)
+                                   : static_cast<int>(option::kConvDilationW);
+  const int dilation_h = depthwise ? static_cast<int>(option::kDepthwiseDilationH)
+                                   : static_cast<int>(option::kConvDilationH);
+  window.dilation = {op.integer(dilation_h, 1), op.integer(dilation_w, 1)};
   return window;
 }
 
@@ -122,19 +134,20 @@ TensorId convolution(const Call& call, const Window& window) {
   const TensorId x = call.in(0);
   const TensorId weights = call.in(1);
   if (is_depthwise(call.op)) {
-    // Older files say nothing of the multiplier, which shapes tell.
+    // Older files have no multiplier in the options; the shapes determine it.
     const int64_t in = channels_of(call.in_info(0));
     const int64_t out = channels_of(call.in_info(1));
-    const int64_t multiplier = in > 0 && out % in == 0 ? out / in : call.integer(3, 1);
+    const int64_t multiplier =
+        in > 0 && out % in == 0 ? out / in : call.integer(option::kDepthwiseMultiplier, 1);
     return channels_last::depthwise_convolution(call.builder, x, weights, WeightOrder::ohwi,
                                                 multiplier, call.optional(2), window,
-                                                call.finish(4));
+                                                call.epilogue(option::kDepthwiseActivation));
   }
   const int64_t in = channels_of(call.in_info(0));
   const int64_t each = channels_of(call.in_info(1));
   const int64_t groups = each > 0 && in % each == 0 ? in / each : 1;
   return channels_last::convolution(call.builder, x, weights, WeightOrder::ohwi, call.optional(2),
-                                    window, groups, call.finish(3));
+                                    window, groups, call.epilogue(option::kConvActivation));
 }
 
 Operators plane_operators() {

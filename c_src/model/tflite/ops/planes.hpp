@@ -1,4 +1,4 @@
-// Convolutions as they are in the file, for those that are found between blocks, too.
+// Convolutions of TFLite files, also for those that are merged with blocks (blocks.hpp).
 #pragma once
 
 #include "model/tflite/ops/call.hpp"
@@ -7,7 +7,7 @@ namespace dala::model::tflite {
 
 bool is_depthwise(const OperatorInfo& op);
 channels_last::Window convolution_window(const OperatorInfo& op);
-// CONV_2D or DEPTHWISE_CONV_2D, perhaps through another window than its own.
+// Translates CONV_2D or DEPTHWISE_CONV_2D with the given window, which may differ from its own.
 TensorId convolution(const Call& call, const channels_last::Window& window);
 
 }  // namespace dala::model::tflite

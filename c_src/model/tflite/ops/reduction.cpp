@@ -1,20 +1,23 @@
-// Sums, means and the like along axes, and products of matrices.
+// Reductions, operators along one axis, and matrix products.
 #include "model/tensorflow.hpp"
 #include "model/tflite/ops/table.hpp"
+#include "model/tflite/schema.hpp"
 
 namespace dala::model::tflite {
 namespace {
 
 template <auto& kName>
 void reduction(Call& call) {
-  call.set(0, tensorflow::reduce(call.builder, kName, call.in(0), call.in(1), call.flag(0)));
+  call.set(0, tensorflow::reduce(call.builder, kName, call.in(0), call.in(1),
+                                 call.flag(option::kReducerKeepDims)));
 }
 
-// Any or all of what is true or not.
+// REDUCE_ANY and REDUCE_ALL as the maximum and minimum of 0 and 1.
 template <auto& kName>
 void logical(Call& call) {
   const TensorId numbers = call.builder.cast(call.in(0), ElementType::i32);
-  const TensorId y = tensorflow::reduce(call.builder, kName, numbers, call.in(1), call.flag(0));
+  const TensorId y = tensorflow::reduce(call.builder, kName, numbers, call.in(1),
+                                        call.flag(option::kReducerKeepDims));
   call.set(0, call.builder.cast(y, ElementType::boolean));
 }
 
@@ -25,7 +28,7 @@ void place(Call& call) {
 
 void softmax(Call& call) {
   TensorId x = call.in(0);
-  const double beta = call.real(0);
+  const double beta = call.real(option::kSoftmaxBeta);
   if (beta != 1) x = call.builder.add("Mul", {x, call.builder.scalar(beta)});
   call.set(0, call.builder.add("Softmax", {x}, {{"axis", attr::integer(-1)}}));
 }
@@ -34,34 +37,38 @@ void log_softmax(Call& call) {
   call.set(0, call.builder.add("LogSoftmax", {call.in(0)}, {{"axis", attr::integer(-1)}}));
 }
 
-// Divided by its length along the last axis, which counts as at least 10^-3.
+// x divided by its norm along the last axis, which is clamped to at least 1e-3.
 void l2_normalization(Call& call) {
   GraphBuilder& builder = call.builder;
   const TensorId x = call.in(0);
   const TensorId squares = builder.add("ReduceSumSquare", {x, builder.integers({-1})});
   const TensorId length =
       builder.add("Sqrt", {builder.add("Max", {squares, builder.scalar(1e-6)})});
-  call.set(0, channels_last::finished(builder, builder.add("Div", {x, length}), call.finish(0)));
+  call.set(0, channels_last::with_epilogue(builder, builder.add("Div", {x, length}),
+                                           call.epilogue(option::kL2NormActivation)));
 }
 
 void cumulative_sum(Call& call) {
-  call.set(0, call.builder.add("CumSum", {call.in(0), call.in(1)},
-                               {{"exclusive", attr::integer(call.flag(0) ? 1 : 0)},
-                                {"reverse", attr::integer(call.flag(1) ? 1 : 0)}}));
+  call.set(0, call.builder.add(
+                  "CumSum", {call.in(0), call.in(1)},
+                  {{"exclusive", attr::integer(call.flag(option::kCumSumExclusive) ? 1 : 0)},
+                   {"reverse", attr::integer(call.flag(option::kCumSumReverse) ? 1 : 0)}}));
 }
 
 void top_k(Call& call) {
   GraphBuilder& builder = call.builder;
-  const TensorId k = builder.integers(builder.known_integers(call.in(1), "a number of results"));
+  const TensorId k = builder.integers(builder.known_integers(call.in(1), "a k"));
   const auto results = builder.add_many("TopK", {call.in(0), k}, 2, {{"axis", attr::integer(-1)}});
   call.set(0, results[0]);
   call.set(1, builder.cast(results[1], call.out_info(1).type));
 }
 
 void fully_connected(Call& call) {
-  if (call.byte(1) != 0) Call::unsupported("weights in a shuffled order");
+  const auto format = static_cast<WeightsFormat>(call.byte(option::kFullyConnectedWeightsFormat));
+  if (format != WeightsFormat::standard) Call::unsupported("shuffled weights");
   call.set(0, tensorflow::fully_connected(call.builder, call.in(0), call.in(1), call.optional(2),
-                                          call.flag(2), call.finish(0)));
+                                          call.flag(option::kFullyConnectedKeepNumDims),
+                                          call.epilogue(option::kFullyConnectedActivation)));
 }
 
 void batch_matmul(Call& call) {
@@ -74,7 +81,8 @@ void batch_matmul(Call& call) {
     perm.push_back(rank - 2);
     return call.builder.transpose(call.in(index), perm);
   };
-  call.set(0, call.builder.add("MatMul", {operand(0, call.flag(0)), operand(1, call.flag(1))}));
+  call.set(0, call.builder.add("MatMul", {operand(0, call.flag(option::kBatchMatMulAdjX)),
+                                          operand(1, call.flag(option::kBatchMatMulAdjY))}));
 }
 
 constexpr char kArgMax[] = "ArgMax";

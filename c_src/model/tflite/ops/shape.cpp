@@ -1,11 +1,11 @@
-// Types, shapes, and tensors made of nothing but them.
+// Casts, and operators on shapes.
 #include "model/tflite/ops/table.hpp"
 #include "runtime/error.hpp"
 
 namespace dala::model::tflite {
 namespace {
 
-// Of the integers themselves, where the input is quantized.
+// A quantized input is cast from its integers.
 void cast(Call& call) {
   const TensorInfo& to = call.out_info(0);
   if (to.quantized()) Call::unsupported("a quantized result");
@@ -26,7 +26,7 @@ void rank(Call& call) {
   call.set(0, call.builder.scalar(count, ElementType::i32));
 }
 
-// Inputs: a shape and a value.
+// Inputs: the shape and the value.
 void fill(Call& call) {
   const TensorId dims = call.builder.cast(call.in(0), ElementType::i64);
   call.set(0, call.builder.add("Expand", {call.in(1), dims}));

@@ -1,14 +1,14 @@
-// All operators of TFLite files that there are nodes for, by name.
+// The table of the supported TFLite operators by name.
 #pragma once
 
 #include "model/tflite/ops/call.hpp"
 
 namespace dala::model::tflite {
 
-const Operator* find_operator(const std::string& name);  // null: there is none
+const Operator* find_operator(const std::string& name);  // null if not supported
 std::vector<std::string> operator_names();               // sorted
 
-// The lists of the files in this folder.
+// The operator families. Each is a file of this folder that ends with its list.
 Operators arithmetic_operators();
 Operators comparison_operators();
 Operators detection_operators();

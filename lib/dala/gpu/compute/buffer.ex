@@ -1,32 +1,36 @@
 defmodule Dala.Gpu.Compute.Buffer do
   @moduledoc """
-  Numbers in the memory of the device: an element type, a shape, and the memory itself.
+  An array in device memory, with an element type and a shape.
 
-  A buffer is created from a list, from a binary, or full of zeros, written by kernels, and read
-  back as a binary or a list. Its memory goes back when `free/1` says so or when nobody refers to
-  the buffer any more.
+  A buffer is created from a list, from a binary, or filled with zeros, written by kernels, and read
+  back as a binary or a list. Its memory is freed by `free/1`, or when no process references the
+  buffer any more.
 
   | dtype | Element | Bytes |
   |---|---|---|
   | `:f32` | float | 4 |
-  | `:f64` | float, on devices that have it (`device_info().fp64`) | 8 |
+  | `:f64` | float, on devices that support it (`device_info().fp64`) | 8 |
   | `:s32` | signed integer | 4 |
   | `:s64` | signed integer | 8 |
   | `:u32` | unsigned integer | 4 |
   | `:u8` | unsigned integer | 1 |
 
-  Elements lie row by row (the last dimension is contiguous) in the byte order of the machine.
-  `{}` is the shape of a scalar; a buffer with a dimension of 0 is empty, which is fine.
+  Elements are in row-major order (the last dimension is contiguous) and in native byte order. `{}`
+  is the shape of a scalar; a buffer with a dimension of 0 is empty and valid. A shape has at most
+  32 dimensions.
 
-  Where the device works in the host's memory, `from_binary/3` and `read/1` copy nothing. A binary
-  never changes all the same: the next kernel that writes to the buffer gets memory of its own.
+  If the device shares memory with the host, `from_binary/3` and `read/1` copy nothing. A binary
+  still never changes, because buffers are copy-on-write: the next kernel that writes to the buffer
+  gets fresh memory.
   """
 
-  alias Dala.Gpu.Compute.{Argument, Command, Error, Native, Runtime}
+  alias Dala.Gpu.Compute.{Argument, Error, Native, Runtime}
 
   @dtypes [:f32, :f64, :s32, :s64, :u32, :u8]
 
-  # Converting a list costs about 10 ns per element; longer ones go to a dirty scheduler.
+  @most_dimensions 32
+
+  # Converting a list takes about 10 ns per element; longer lists go to a dirty scheduler.
   @long_list 20_000
 
   @enforce_keys [:ref, :shape, :dtype]
@@ -40,9 +44,9 @@ defmodule Dala.Gpu.Compute.Buffer do
   @doc """
   Creates a buffer from a flat list of numbers.
 
-  Float types take integers as well, and `:nan`, `:infinity` and `:neg_infinity`. A list of the
-  wrong length, a float for an integer type and an integer out of range raise
-  `Dala.Gpu.Compute.Error`, naming the first bad index.
+  Float types also accept integers and `:nan`, `:infinity` and `:neg_infinity`. A list of the wrong
+  length, a float for an integer type, or an integer out of range raises `Dala.Gpu.Compute.Error`,
+  which names the first invalid index.
 
   ## Parameters
 
@@ -69,7 +73,7 @@ defmodule Dala.Gpu.Compute.Buffer do
   end
 
   @doc """
-  Creates a buffer full of zeros.
+  Creates a buffer filled with zeros.
 
   ## Example
 
@@ -84,7 +88,7 @@ defmodule Dala.Gpu.Compute.Buffer do
   end
 
   @doc false
-  # For the stages of a pipeline only; see `Dala.Gpu.Compute.Pipeline.temporary/2`.
+  # Only for stages of a pipeline; see `Dala.Gpu.Compute.Pipeline.temporary/2`.
   @spec temporary(shape() | [non_neg_integer()], dtype()) :: t()
   def temporary(shape, dtype) do
     dims = dims!(shape)
@@ -93,7 +97,7 @@ defmodule Dala.Gpu.Compute.Buffer do
   end
 
   @doc """
-  Creates a buffer from the bytes of its elements, without a copy where the device allows that.
+  Creates a buffer from the bytes of its elements, without a copy if the device allows it.
 
   A binary of the wrong size raises `Dala.Gpu.Compute.Error`.
 
@@ -109,16 +113,17 @@ defmodule Dala.Gpu.Compute.Buffer do
     dtype = dtype!(dtype)
 
     unless is_binary(binary) do
-      raise ArgumentError, "expected the elements as a binary, got: #{inspect(binary)}"
+      raise ArgumentError, "expected the elements as a binary, got: #{Argument.show(binary)}"
     end
 
-    allocate(dims, dtype, fn -> Native.buffer_from_binary(binary, dims, dtype) end)
+    {binary, referenced} = own(binary)
+    allocate(dims, dtype, fn -> Native.buffer_from_binary(binary, dims, dtype, referenced) end)
   end
 
   @doc """
-  Gives a buffer new content, without a copy where the device allows that.
+  Replaces the content of a buffer, without a copy if the device allows it.
 
-  What was submitted before still sees the old content. A binary of the wrong size, or a buffer that
+  Commands submitted earlier still see the old content. A binary of the wrong size, or a buffer that
   has been freed, raises `Dala.Gpu.Compute.Error`.
 
   ## Example
@@ -131,18 +136,23 @@ defmodule Dala.Gpu.Compute.Buffer do
   """
   @spec write(t() | reference(), binary()) :: :ok
   def write(buffer, binary) when is_binary(binary) do
-    with {:error, error} <- Native.buffer_write(ref!(buffer), binary), do: raise(error)
+    ref = ref!(buffer)
+    {binary, referenced} = own(binary)
+
+    with {:error, error} <-
+           Runtime.collecting(fn -> Native.buffer_write(ref, binary, referenced) end),
+         do: raise(error)
   end
 
   def write(_buffer, other) do
-    raise ArgumentError, "expected the elements as a binary, got: #{inspect(other)}"
+    raise ArgumentError, "expected the elements as a binary, got: #{Argument.show(other)}"
   end
 
   @doc """
-  Reads the bytes of a buffer, after everything that was submitted on it.
+  Reads the bytes of a buffer, after all commands submitted on it.
 
   Only the calling process waits. The binary never changes, whatever runs later. Raises
-  `Dala.Gpu.Compute.Error` when the buffer has been freed.
+  `Dala.Gpu.Compute.Error` if the buffer has been freed.
 
   ## Example
 
@@ -153,29 +163,65 @@ defmodule Dala.Gpu.Compute.Buffer do
   @spec read(t() | reference()) :: binary()
   def read(buffer), do: buffer |> start_read() |> finish_read()
 
-  @doc false
-  # The content as of now, to be waited for later, by whichever process.
-  @spec start_read(t() | reference()) ::
-          {:ok, binary()} | {:pending, Command.id(), reference()} | {:error, Error.t()}
-  def start_read(buffer), do: Native.buffer_read(ref!(buffer))
+  @doc """
+  Reads the bytes of `count` elements from `offset` on, counted row by row, after everything that was
+  submitted on the buffer.
+
+  Only these bytes are copied, whatever the size of the buffer. A part that is not within the buffer
+  raises `Dala.Gpu.Compute.Error`.
+
+  ## Example
+
+      iex> buffer = Dala.Gpu.Compute.Buffer.new([1, 2, 3, 4, 5, 6], {2, 3}, :u8)
+      iex> Dala.Gpu.Compute.Buffer.read(buffer, 3, 2)
+      <<4, 5>>
+  """
+  @spec read(t() | reference(), non_neg_integer(), non_neg_integer()) :: binary()
+  def read(buffer, offset, count) do
+    ref = ref!(buffer)
+    offset = Argument.integer!(:offset, offset, 0..0x7FFFFFFFFFFFFFFF)
+    count = Argument.integer!(:count, count, 0..0x7FFFFFFFFFFFFFFF)
+
+    fn -> Native.buffer_read_part(ref, offset, count) end |> Runtime.collecting() |> finish_read()
+  end
 
   @doc false
-  @spec finish_read({:ok, binary()} | {:pending, Command.id(), reference()} | {:error, Error.t()}) ::
+  # A snapshot of the current content, which any process can wait for later.
+  @spec start_read(t() | reference()) ::
+          {:ok, binary()} | {:pending, Native.id(), reference()} | {:error, Error.t()}
+  def start_read(buffer) do
+    ref = ref!(buffer)
+    Runtime.collecting(fn -> Native.buffer_read(ref) end)
+  end
+
+  @doc false
+  @spec finish_read({:ok, binary()} | {:pending, Native.id(), reference()} | {:error, Error.t()}) ::
           binary()
   def finish_read({:ok, binary}), do: binary
 
   def finish_read({:pending, id, readback}) do
-    # A write that failed has written nothing: then this is what the buffer had before.
-    _ = Command.wait(id)
+    # The outcome is ignored: a command that failed has written nothing, so the old content is
+    # valid.
+    await(id)
     Native.readback_binary(readback)
   end
 
   def finish_read({:error, error}), do: raise(error)
 
-  @doc """
-  Reads the elements of a buffer as a flat list, after everything that was submitted on it.
+  defp await(command) do
+    ref = make_ref()
 
-  Floats that are no number come as `:nan`, `:infinity` and `:neg_infinity`.
+    with :pending <- Native.command_watch_end(command, ref) do
+      receive do
+        {^ref, _result} -> :ok
+      end
+    end
+  end
+
+  @doc """
+  Reads the elements of a buffer as a flat list, after all commands submitted on it.
+
+  Non-finite floats are returned as `:nan`, `:infinity` and `:neg_infinity`.
 
   ## Example
 
@@ -185,21 +231,36 @@ defmodule Dala.Gpu.Compute.Buffer do
   """
   @spec read_list(t()) :: [element()]
   def read_list(%__MODULE__{dtype: dtype} = buffer) do
-    binary = read(buffer)
-
-    if byte_size(binary) > @long_list * bytes(dtype) do
-      Native.decode_list_dirty(binary, dtype)
-    else
-      Native.decode_list(binary, dtype)
-    end
+    buffer |> read() |> decode_list(dtype)
   end
 
   def read_list(other), do: not_a_buffer!(other)
 
   @doc """
+  Reads `count` elements from `offset` on as a flat list; see `read/3`.
+
+  ## Example
+
+      iex> buffer = Dala.Gpu.Compute.Buffer.new([1, 2, 3, 4, 5, 6], {2, 3})
+      iex> Dala.Gpu.Compute.Buffer.read_list(buffer, 1, 3)
+      [2.0, 3.0, 4.0]
+  """
+  @spec read_list(t(), non_neg_integer(), non_neg_integer()) :: [element()]
+  def read_list(%__MODULE__{dtype: dtype} = buffer, offset, count),
+    do: buffer |> read(offset, count) |> decode_list(dtype)
+
+  def read_list(other, _offset, _count), do: not_a_buffer!(other)
+
+  defp decode_list(binary, dtype) do
+    if byte_size(binary) > @long_list * bytes(dtype),
+      do: Native.decode_list_dirty(binary, dtype),
+      else: Native.decode_list(binary, dtype)
+  end
+
+  @doc """
   Gives the memory back at once, even though other processes may hold the buffer.
 
-  A second time is fine; any other use from then on is the error `:freed`.
+  Freeing a buffer twice is allowed; any other later use is the error `:freed`.
 
   ## Example
 
@@ -228,7 +289,7 @@ defmodule Dala.Gpu.Compute.Buffer do
   def free_many(other), do: Argument.refuse!("a list of buffers", other)
 
   @doc """
-  Tells whether the buffer still has its memory.
+  Returns whether the buffer has not been freed.
 
   ## Example
 
@@ -239,7 +300,7 @@ defmodule Dala.Gpu.Compute.Buffer do
   def valid?(buffer), do: Native.buffer_state(ref!(buffer)) != :freed
 
   @doc """
-  Gives the shape as a tuple.
+  Returns the shape as a tuple.
 
   ## Example
 
@@ -251,7 +312,7 @@ defmodule Dala.Gpu.Compute.Buffer do
   def shape(other), do: not_a_buffer!(other)
 
   @doc """
-  Gives the element type.
+  Returns the element type.
 
   ## Example
 
@@ -263,7 +324,7 @@ defmodule Dala.Gpu.Compute.Buffer do
   def dtype(other), do: not_a_buffer!(other)
 
   @doc """
-  Gives the number of elements: 1 for a scalar, 0 for an empty buffer.
+  Returns the number of elements: 1 for a scalar, 0 for an empty buffer.
 
   ## Example
 
@@ -275,7 +336,7 @@ defmodule Dala.Gpu.Compute.Buffer do
   def num_elements(other), do: not_a_buffer!(other)
 
   @doc """
-  Gives the size in bytes.
+  Returns the size in bytes.
 
   ## Example
 
@@ -294,6 +355,10 @@ defmodule Dala.Gpu.Compute.Buffer do
 
   @doc false
   @spec dims!(shape() | [non_neg_integer()]) :: [non_neg_integer()]
+  def dims!(shape) when is_tuple(shape) and tuple_size(shape) > @most_dimensions,
+    do: too_many!(tuple_size(shape))
+
+  def dims!(shape) when length(shape) > @most_dimensions, do: too_many!(length(shape))
   def dims!(shape) when is_tuple(shape), do: shape |> Tuple.to_list() |> check_dims!(shape)
   def dims!(shape) when is_list(shape), do: check_dims!(shape, shape)
   def dims!(shape), do: bad_shape!(shape, "")
@@ -305,7 +370,7 @@ defmodule Dala.Gpu.Compute.Buffer do
   def dtype!(other) do
     raise ArgumentError,
           "expected dtype to be one of #{Enum.map_join(@dtypes, ", ", &inspect/1)}, " <>
-            "got: #{inspect(other)}"
+            "got: #{Argument.show(other)}"
   end
 
   @doc false
@@ -314,32 +379,30 @@ defmodule Dala.Gpu.Compute.Buffer do
   def bytes(dtype) when dtype in [:f64, :s64], do: 8
   def bytes(:u8), do: 1
 
-  # Memory that only garbage still refers to may be all that is missing, so a collection comes
-  # before the error. The VM destroys what was collected a moment later, when its schedulers are
-  # free for that.
-  defp allocate(dims, dtype, create) do
-    Runtime.ensure!()
+  # Returns the binary and the size of the binary that it keeps alive. A sub-binary of less than
+  # half of that size is copied, so that its buffer does not keep all of a large binary alive. Below
+  # a page the native side copies anyway.
+  defp own(binary) when byte_size(binary) < 4096, do: {binary, byte_size(binary)}
 
-    result =
-      with {:error, %Error{reason: :out_of_memory}} <- create.() do
-        :erlang.garbage_collect()
-        retry(create, 10)
-      end
+  defp own(binary) do
+    size = byte_size(binary)
+    referenced = :binary.referenced_byte_size(binary)
 
-    %__MODULE__{ref: Error.value!(result), shape: List.to_tuple(dims), dtype: dtype}
+    # For the memory of a NIF resource the VM reports no size. This library's own is counted
+    # already.
+    whole = if referenced < size, do: Native.binary_whole(binary), else: referenced
+    if 2 * size < whole, do: {:binary.copy(binary), size}, else: {binary, referenced}
   end
 
-  defp retry(create, attempts) do
-    case create.() do
-      {:error, %Error{reason: :out_of_memory}} when attempts > 0 ->
-        receive do
-        after
-          1 -> retry(create, attempts - 1)
-        end
+  defp allocate(dims, dtype, create) do
+    Runtime.ensure!()
+    Runtime.collect_if_grown()
 
-      result ->
-        result
-    end
+    %__MODULE__{
+      ref: create |> Runtime.collecting() |> Error.value!(),
+      shape: List.to_tuple(dims),
+      dtype: dtype
+    }
   end
 
   defp check_dims!(dims, shape) when length(dims) >= 0 do
@@ -353,27 +416,32 @@ defmodule Dala.Gpu.Compute.Buffer do
 
   defp check_dims!(_improper, shape), do: bad_shape!(shape, "")
 
+  defp too_many!(count) do
+    raise ArgumentError,
+          "expected shape to have at most #{@most_dimensions} dimensions, got: #{count}"
+  end
+
   defp bad_shape!(shape, where) do
     raise ArgumentError,
           "expected shape to be a tuple of non-negative integers such as {2, 3}, " <>
-            "got: #{inspect(shape)}#{where}"
+            "got: #{Argument.show(shape)}#{where}"
   end
 
-  # In a guard, `length/1` of anything but a proper list is no match.
+  # In a guard, `length/1` of anything but a proper list fails the match.
   defp length!(list) when length(list) >= 0, do: length(list)
 
   defp length!(other) do
-    raise ArgumentError, "expected the elements as a list, got: #{inspect(other)}"
+    raise ArgumentError, "expected the elements as a list, got: #{Argument.show(other)}"
   end
 
   defp not_a_buffer!(other) do
-    raise ArgumentError, "expected a %Dala.Gpu.Compute.Buffer{}, got: #{inspect(other)}"
+    raise ArgumentError, "expected a %Dala.Gpu.Compute.Buffer{}, got: #{Argument.show(other)}"
   end
 
   defimpl Inspect do
     alias Dala.Gpu.Compute.{Buffer, Bytes, Native}
 
-    # Only what the buffer is, never what it holds: reading could take long.
+    # Shows the type, never the content: reading it could take long.
     def inspect(%Buffer{} = buffer, _opts) do
       dims = buffer.shape |> Tuple.to_list() |> Enum.map_join(&"[#{&1}]")
 

@@ -4,7 +4,7 @@ defmodule Dala.Gpu.Compute.Bytes do
   @units ~w(B KiB MiB GiB TiB)
 
   @doc """
-  Writes a number of bytes for people, with at most one decimal.
+  Formats a number of bytes with a unit and at most one decimal.
 
   ## Example
 

@@ -1,27 +1,43 @@
 defmodule Dala.Gpu.Compute.Command do
   @moduledoc """
-  Work that was handed to the device and has an id.
+  Asynchronous work on the device, identified by an id.
 
   Commands on the same buffers take effect in the order of submission; commands on different
-  buffers may overlap. A process that waits is just waiting for a message, so any number of them
-  may wait.
+  buffers may overlap. A waiting process just waits for a message, so any number of processes can
+  wait.
 
   A command is a map:
 
     * `:op` - `:run_kernel` or `:copy_buffer`
     * `:kernel` - the kernel's name, an atom or a string (`:run_kernel` only)
-    * `:inputs` - a list of buffers; for `:copy_buffer` the one to copy from
+    * `:inputs` - a list of buffers; for `:copy_buffer` the source
     * `:output` - the buffer to write to
     * `:params` - the kernel's parameters, a map or keyword list, `%{}` by default
 
-  A buffer is a `Dala.Gpu.Compute.Buffer` or its `ref`.
+  A buffer is a `Dala.Gpu.Compute.Buffer` or its `ref`. A command has at most 1024 inputs and 256
+  params; a list param has at most 1024 numbers, a string param at most 1024 bytes.
+
+  ## When the submitting process exits
+
+  A command that has started always finishes. For commands that have not:
+
+    * If the process exits normally (`:normal`, `:shutdown`, `{:shutdown, _}`), its submitted
+      commands still run and send their notifications.
+    * If the process is killed or crashes, its commands are dropped with the reason `:freed`, except
+      for those that another process is to be notified of or has waited for.
+    * A command that its process was waiting for (`Dala.Gpu.Compute.run_kernel/4`, a pipeline, a
+      prediction) is dropped, since no process would receive its result.
   """
 
-  alias Dala.Gpu.Compute.{Argument, Buffer, Error, Native, Runtime}
-  alias Dala.ML.Gpu.AsKernel
+  alias Dala.Gpu.Compute.{Argument, Buffer, Error, Native, Runtime, Watcher}
+  alias Dala.Gpu.Compute.Kernel.Provider
+  alias Dala.Telemetry
 
   @keys [:op, :kernel, :inputs, :output, :params]
   @max_id 0x7FFFFFFFFFFFFFFF
+  @longest_name 255
+  @most_inputs 1024
+  @most_params 256
 
   @type id :: non_neg_integer()
   @type kernel :: atom() | String.t()
@@ -37,16 +53,16 @@ defmodule Dala.Gpu.Compute.Command do
         }
 
   @doc """
-  Hands a command to the device and returns its id at once.
+  Submits a command and returns its id immediately.
 
-  A malformed map raises `ArgumentError`. A well-formed command that cannot run, say because the
-  shapes do not fit, gets an id whose `poll/1` and `wait/1` are the error. When very many commands
-  are queued, the calling process first waits until there is room.
+  A malformed map raises `ArgumentError`. A well-formed command that cannot run, say because its
+  shapes are incompatible, gets an id for which `poll/1` and `wait/1` return the error. If very many
+  commands are queued, the calling process first waits until there is room.
 
   ## Options
 
     * `:notify` - a local process that is sent `{:dala_gpu, id, :ok | {:error, error}}` when the
-      command is done; nobody by default
+      command has finished; by default no process is notified
 
   ## Example
 
@@ -64,20 +80,35 @@ defmodule Dala.Gpu.Compute.Command do
     {op, kernel, inputs, output, params} = spec!(spec)
     mode = mode!(opts)
     Runtime.ensure!()
+    Watcher.monitor_caller()
 
-    enqueue(fn ->
-      case AsKernel.ensure(kernel) do
+    fn ->
+      case Provider.ensure(kernel) do
         :ok ->
           Native.submit(op, kernel, inputs, output, params, mode)
 
         {:error, %Error{reason: reason, message: message}} ->
           Native.submit_failure(Atom.to_string(reason), message, mode)
       end
-    end)
+    end
+    |> enqueue(mode)
+    |> tell(op, kernel)
+  end
+
+  defp tell(id, op, kernel) do
+    if Telemetry.listening?([:dala, :command, :submit]) do
+      Telemetry.execute(
+        [:dala, :command, :submit],
+        %{system_time: System.system_time()},
+        %{op: op, name: kernel, id: id}
+      )
+    end
+
+    id
   end
 
   @doc """
-  Tells how a command is doing; may be asked again and again.
+  Returns the state of a command; it can be polled repeatedly.
 
   ## Example
 
@@ -92,10 +123,10 @@ defmodule Dala.Gpu.Compute.Command do
   end
 
   @doc """
-  Waits until a command is done; only the calling process waits.
+  Waits until a command has finished; only the calling process waits.
 
-  `timeout` is in milliseconds or `:infinity`, the default. When it runs out the result is an
-  error with the reason `:timeout`; the command itself goes on.
+  `timeout` is in milliseconds or `:infinity`, the default. When it expires, the result is an error
+  with the reason `:timeout`; the command itself keeps running.
 
   ## Example
 
@@ -125,12 +156,52 @@ defmodule Dala.Gpu.Compute.Command do
     end
   end
 
-  # What follows is for the other domain modules.
+  @doc """
+  Cancels a command that has not started.
+
+  Processes that wait for it, or are to be notified, immediately get an error with the reason
+  `:cancelled`; its output keeps its content. Cancelling again returns `:ok`. A command that is on
+  the device, or has finished, is not affected: that is an error with the reason `:unsupported`.
+
+  ## Example
+
+      iex> a = Dala.Gpu.Compute.buffer([-1, 2], {2})
+      iex> id = Dala.Gpu.Compute.submit(%{op: :run_kernel, kernel: :relu, inputs: [a], output: a})
+      iex> :ok = Dala.Gpu.Compute.wait(id)
+      iex> {:error, error} = Dala.Gpu.Compute.Command.cancel(id)
+      iex> error.reason
+      :unsupported
+  """
+  @spec cancel(id()) :: :ok | {:error, Error.t()}
+  def cancel(id) do
+    with :ok <- known(id), :ok <- Runtime.ensure() do
+      case Native.command_cancel(id) do
+        :ok -> :ok
+        :started -> too_late(id, "has started")
+        :ended -> too_late(id, "has ended")
+        :unknown -> unknown(id)
+        {:error, _error} = failed -> failed
+      end
+    end
+  end
+
+  defp too_late(id, state) do
+    {:error,
+     %Error{
+       reason: :unsupported,
+       message: "command #{id} #{state}; only a command that has not started can be cancelled",
+       details: %{id: id}
+     }}
+  end
+
+  # The functions below are for the other domain modules.
 
   @doc false
-  # Submits and waits for the result. `start` gets the reference of the message to wait for.
+  # Submits and waits for the result. `start` takes the reference of the completion message.
   @spec run((reference() -> Native.started())) :: :ok | {:error, Error.t()}
-  def run(start) do
+  def run(start), do: Runtime.collecting(fn -> attempt(start) end)
+
+  defp attempt(start) do
     ref = make_ref()
 
     case start.(ref) do
@@ -141,20 +212,20 @@ defmodule Dala.Gpu.Compute.Command do
 
       {:full, id} ->
         _ = wait(id)
-        run(start)
+        attempt(start)
 
       {:wait, ready} ->
         prepared(ready)
-        run(start)
+        attempt(start)
 
       {:error, error} ->
-        with :ok <- AsKernel.found(error), do: run(start)
+        with :ok <- Provider.find(error), do: attempt(start)
     end
   end
 
   @doc false
-  # Waits until something that a call needs first is there, such as the plan of a model. The call,
-  # made again, says what went wrong.
+  # Waits until a prerequisite of a call is ready, such as the plan of a model. If its preparation
+  # failed, the retried call returns the error.
   @spec prepared(reference()) :: :ok
   def prepared(ref) do
     receive do
@@ -164,6 +235,12 @@ defmodule Dala.Gpu.Compute.Command do
 
   @doc false
   @spec kernel!(kernel()) :: String.t()
+  def kernel!(name) when is_binary(name) and byte_size(name) > @longest_name do
+    raise ArgumentError,
+          "expected the kernel's name to have at most #{@longest_name} bytes, " <>
+            "got: #{byte_size(name)}"
+  end
+
   def kernel!(name) when is_binary(name) and name != "", do: name
 
   def kernel!(name) when is_atom(name) and name not in [nil, true, false],
@@ -171,19 +248,29 @@ defmodule Dala.Gpu.Compute.Command do
 
   def kernel!(other) do
     raise ArgumentError,
-          "expected the kernel's name as an atom or a string, got: #{inspect(other)}"
+          "expected the kernel's name as an atom or a string, got: #{Argument.show(other)}"
   end
 
   @doc false
   @spec inputs!([buffer()]) :: [reference()]
+  def inputs!(inputs) when length(inputs) > @most_inputs do
+    raise ArgumentError,
+          "expected inputs to be at most #{@most_inputs} buffers, got: #{length(inputs)}"
+  end
+
   def inputs!(inputs) when length(inputs) >= 0, do: Enum.map(inputs, &Buffer.ref!/1)
 
   def inputs!(other) do
-    raise ArgumentError, "expected inputs to be a list of buffers, got: #{inspect(other)}"
+    raise ArgumentError, "expected inputs to be a list of buffers, got: #{Argument.show(other)}"
   end
 
   @doc false
   @spec params!(params()) :: %{optional(atom() | String.t()) => param()}
+  def params!(params) when is_map(params) and map_size(params) > @most_params,
+    do: too_many_params!(map_size(params))
+
+  def params!(params) when length(params) > @most_params, do: too_many_params!(length(params))
+
   def params!(params) when is_map(params) and not is_struct(params) do
     Enum.each(params, &check_param!/1)
     params
@@ -198,33 +285,46 @@ defmodule Dala.Gpu.Compute.Command do
 
   def params!(other), do: bad_params!(other)
 
-  defp enqueue(start) do
-    case start.() do
+  @doc false
+  # Stages of pipelines have the same limits.
+  @spec most(:inputs | :params) :: pos_integer()
+  def most(:inputs), do: @most_inputs
+  def most(:params), do: @most_params
+
+  defp too_many_params!(count) do
+    raise ArgumentError, "expected at most #{@most_params} params, got: #{count}"
+  end
+
+  defp enqueue(start, mode) do
+    case Runtime.collecting(start) do
       {:ok, id} ->
         id
 
       {:full, id} ->
         _ = wait(id)
-        enqueue(start)
+        enqueue(start, mode)
 
       {:wait, ready} ->
         prepared(ready)
-        enqueue(start)
+        enqueue(start, mode)
+
+      {:error, %Error{reason: :out_of_memory, message: message}} ->
+        enqueue(fn -> Native.submit_failure("out_of_memory", message, mode) end, mode)
 
       {:error, error} ->
         raise error
     end
   end
 
-  # The command may finish between the timeout and the unwatch. Then its message comes, and must
-  # not stay in the mailbox.
+  # The command may finish between the timeout and the unwatch. In that case its message is on its
+  # way and must not be left in the mailbox.
   defp give_up(id, ref, timeout) do
     case Native.command_unwatch(id, ref) do
       true ->
         {:error,
          %Error{
            reason: :timeout,
-           message: "command #{id} was not done after #{timeout} ms",
+           message: "command #{id} had not finished after #{timeout} ms",
            details: %{id: id, timeout: timeout}
          }}
 
@@ -240,17 +340,19 @@ defmodule Dala.Gpu.Compute.Command do
 
   defp known(id) when is_integer(id) and id in 0..@max_id, do: :ok
 
-  defp known(id) when is_integer(id) do
+  defp known(id) when is_integer(id), do: unknown(id)
+
+  defp known(other) do
+    raise ArgumentError, "expected the id of a command, an integer, got: #{Argument.show(other)}"
+  end
+
+  defp unknown(id) do
     {:error,
      %Error{
        reason: :unknown_command,
-       message: "no command has the id #{id}",
+       message: "no command has the id #{Argument.show(id)}",
        details: %{id: id}
      }}
-  end
-
-  defp known(other) do
-    raise ArgumentError, "expected the id of a command, an integer, got: #{inspect(other)}"
   end
 
   defp spec!(spec) when is_map(spec) and not is_struct(spec) do
@@ -267,7 +369,7 @@ defmodule Dala.Gpu.Compute.Command do
   end
 
   defp spec!(other) do
-    raise ArgumentError, "expected a command as a map, got: #{inspect(other)}"
+    raise ArgumentError, "expected a command as a map, got: #{Argument.show(other)}"
   end
 
   defp op!(spec) do
@@ -277,7 +379,7 @@ defmodule Dala.Gpu.Compute.Command do
 
       other ->
         raise ArgumentError,
-              "expected op to be :run_kernel or :copy_buffer, got: #{inspect(other)}"
+              "expected op to be :run_kernel or :copy_buffer, got: #{Argument.show(other)}"
     end
   end
 
@@ -287,7 +389,7 @@ defmodule Dala.Gpu.Compute.Command do
   defp fetch!(spec, key) do
     case spec do
       %{^key => value} -> value
-      _ -> raise ArgumentError, "the command has no #{inspect(key)}: #{inspect(spec)}"
+      _ -> raise ArgumentError, "the command has no #{inspect(key)}: #{Argument.show(spec)}"
     end
   end
 
@@ -300,7 +402,8 @@ defmodule Dala.Gpu.Compute.Command do
         {:notify, pid}
 
       other ->
-        raise ArgumentError, "expected notify: to be a local process, got: #{inspect(other)}"
+        raise ArgumentError,
+              "expected notify: to be a local process, got: #{Argument.show(other)}"
     end
   end
 
@@ -308,12 +411,12 @@ defmodule Dala.Gpu.Compute.Command do
     unless param?(value) do
       raise ArgumentError,
             "expected param #{key} to be a number, boolean, atom, string, or a tuple or list of " <>
-              "numbers, got: #{inspect(value)}"
+              "numbers, got: #{Argument.show(value)}"
     end
   end
 
   defp check_param!({key, _value}) do
-    raise ArgumentError, "expected params to have atom or string keys, got: #{inspect(key)}"
+    raise ArgumentError, "expected params to have atom or string keys, got: #{Argument.show(key)}"
   end
 
   defp param?(nil), do: false
@@ -323,6 +426,7 @@ defmodule Dala.Gpu.Compute.Command do
   defp param?(_value), do: false
 
   defp bad_params!(params) do
-    raise ArgumentError, "expected params to be a map or keyword list, got: #{inspect(params)}"
+    raise ArgumentError,
+          "expected params to be a map or keyword list, got: #{Argument.show(params)}"
   end
 end

@@ -1,9 +1,9 @@
 defmodule Dala.Gpu.Compute.Device do
   @moduledoc """
-  The device that everything runs on, and the others that are there.
+  The device in use, and the other devices of the machine.
 
   One device is chosen at first use and kept. `config :dala_gpu, device: ...` or the environment
-  variable `DALA_GPU_DEVICE` choose: `:auto` (a GPU where there is one, otherwise the CPU), `:gpu`,
+  variable `DALA_GPU_DEVICE` selects it: `:auto` (a GPU if there is one, otherwise the CPU), `:gpu`,
   `:cpu`, or part of a device's name.
   """
 
@@ -28,7 +28,12 @@ defmodule Dala.Gpu.Compute.Device do
           fp64: boolean(),
           zero_copy: boolean(),
           why: String.t(),
-          cache_dir: String.t()
+          cache_dir: String.t(),
+          cache_why: String.t() | nil,
+          cache_limit: non_neg_integer(),
+          cache_note: String.t() | nil,
+          work_dir: String.t() | nil,
+          work_why: String.t() | nil
         }
 
   @type listed :: %{
@@ -51,6 +56,7 @@ defmodule Dala.Gpu.Compute.Device do
           in_use: non_neg_integer(),
           peak: non_neg_integer(),
           pooled: non_neg_integer(),
+          shared: non_neg_integer(),
           limit: non_neg_integer()
         }
 
@@ -63,10 +69,13 @@ defmodule Dala.Gpu.Compute.Device do
         }
 
   @doc """
-  Describes the chosen device; raises `Dala.Gpu.Compute.Error` when there is none.
+  Describes the chosen device; raises `Dala.Gpu.Compute.Error` if there is none.
 
-  `:version` is the version of this library, `:opencl_version` that of the device; memory is in
-  bytes; `:why` says in a sentence why this device was chosen.
+  `:version` is the version of this library and `:opencl_version` that of the device. Memory is in
+  bytes. `:why` explains why this device was chosen. Compiled kernels are cached in `:cache_dir`, up
+  to `:cache_limit` bytes; `:cache_why` explains the choice of that directory. A CPU driver loads
+  them from `:work_dir`, a private directory of this VM, whose location `:work_why` explains.
+  `:cache_note` says why the configured directories are not used, or is `nil`.
 
   ## Example
 
@@ -102,7 +111,7 @@ defmodule Dala.Gpu.Compute.Device do
   end
 
   @doc """
-  Tells whether there is a usable device; never raises.
+  Returns whether there is a usable device; never raises.
 
   ## Example
 
@@ -113,12 +122,12 @@ defmodule Dala.Gpu.Compute.Device do
   def available? do
     Runtime.ensure() == :ok
   rescue
-    # A mistake in the configuration, or no native library; every other call says which.
+    # The configuration is invalid or the native library is missing; other calls raise the reason.
     _error in [ArgumentError, RuntimeError] -> false
   end
 
   @doc """
-  Tells whether the chosen device is a GPU; `false` when there is no device at all.
+  Returns whether the chosen device is a GPU; `false` if there is no device.
 
   ## Example
 
@@ -129,9 +138,9 @@ defmodule Dala.Gpu.Compute.Device do
   def gpu?, do: available?() and info().gpu
 
   @doc """
-  Counts what the library has done so far: `:allocations` of memory that was not in the pool,
-  programs `:compiled` from source, `:reads` of buffers, and the bytes that were copied from
-  (`:bytes_in`) and to the host (`:bytes_out`). Where memory is shared, most reads copy nothing.
+  Returns counters of the library's activity: `:allocations` that the pool could not serve, programs
+  `:compiled` from source, `:reads` of buffers, and the bytes copied from the host (`:bytes_in`) and
+  to the host (`:bytes_out`). If memory is shared, most reads copy nothing.
 
   ## Example
 
@@ -146,7 +155,17 @@ defmodule Dala.Gpu.Compute.Device do
   end
 
   @doc """
-  Gives the memory of the device in bytes: in use, the peak of that, kept for reuse, and the limit.
+  Returns the memory use in bytes.
+
+    * `:in_use` - by buffers and running commands, including buffers that use a binary without a
+      copy
+    * `:peak` - the maximum of `:in_use` so far
+    * `:pooled` - kept for reuse; released before an allocation fails
+    * `:shared` - held by binaries in addition: those returned by `read/1` without a copy whose
+      buffer has been freed or written since, decoded images, and the rest of a binary of which a
+      buffer uses only a part
+    * `:limit` - the maximum of `:in_use` and `:shared` together (on a device with dedicated memory,
+      binaries count only if `memory_limit` is set). Exceeding it is the error `:out_of_memory`
 
   ## Example
 
@@ -162,7 +181,7 @@ defmodule Dala.Gpu.Compute.Device do
   end
 
   @doc """
-  Gives the version of this library.
+  Returns the version of this library.
 
   ## Example
 
@@ -174,7 +193,7 @@ defmodule Dala.Gpu.Compute.Device do
   @doc false
   @spec survey() :: %{problem: String.t() | nil, platforms: [map()]}
   def survey do
-    case Runtime.answer(&Native.survey(&1)) do
+    case Runtime.answer(&Native.survey(Runtime.cache_dir(), &1)) do
       %{} = survey -> survey
       {:error, error} -> raise error
     end

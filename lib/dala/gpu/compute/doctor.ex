@@ -1,11 +1,14 @@
 defmodule Dala.Gpu.Compute.Doctor do
   @moduledoc """
-  Says in plain words which OpenCL drivers and devices there are, which one is used and why.
+  A human-readable report of the OpenCL drivers and devices, which device is used and why.
 
   `mix dala.doctor` prints the report.
   """
 
   alias Dala.Gpu.Compute.{Bytes, Device, Error, Runtime}
+
+  # What variables begin with that change how the library, or the CPU driver, works.
+  @prefixes ["DALA_", "POCL_"]
 
   @install [
     {"any CPU", "pocl-opencl-icd"},
@@ -15,7 +18,7 @@ defmodule Dala.Gpu.Compute.Doctor do
   ]
 
   @doc """
-  Gives the report as a string.
+  Returns the report as a string.
 
   ## Example
 
@@ -42,7 +45,7 @@ defmodule Dala.Gpu.Compute.Doctor do
 
   defp section(title, lines), do: ["", title, Enum.map(lines, &("  " <> &1))]
 
-  # The ICD loader reads one small file per driver: the name of the library to open.
+  # The ICD loader reads one file per driver, which contains the name of the library to open.
 
   defp drivers do
     icd_files() ++
@@ -78,7 +81,7 @@ defmodule Dala.Gpu.Compute.Doctor do
   defp loader(%{problem: problem}) when is_binary(problem), do: [problem]
   defp loader(_survey), do: [loaded_loader() || "the OpenCL loader library is loaded"]
 
-  # Linux lists every mapped file of the process.
+  # On Linux, /proc/self/maps lists every file mapped by the process.
   defp loaded_loader do
     with {:ok, maps} <- File.read("/proc/self/maps"),
          [path] <- Regex.run(~r{/\S*/(?:libOpenCL)\.so\S*}, maps) do
@@ -127,24 +130,68 @@ defmodule Dala.Gpu.Compute.Doctor do
       "kernels for a #{info.class}-class device",
       "zero copy: #{if info.zero_copy, do: "yes, binaries and buffers share memory", else: "no"}",
       "memory limit: #{Bytes.format(memory.limit)}, largest buffer: " <>
-        Bytes.format(info.max_allocation),
-      "compiled kernels are kept in #{info.cache_dir}"
+        Bytes.format(info.max_allocation)
+      | cache(info)
     ]
+  end
+
+  defp cache(%{cache_why: nil} = info),
+    do: ["compiled kernels are not kept: #{info.cache_note}"]
+
+  defp cache(info) do
+    limit =
+      if info.cache_limit == 0, do: "no limit", else: "at most #{Bytes.format(info.cache_limit)}"
+
+    [
+      "compiled kernels are kept in #{info.cache_dir}, because #{info.cache_why}",
+      "  #{Bytes.format(cache_size(info.cache_dir))} so far, #{limit}"
+    ] ++
+      if(info.work_dir,
+        do: ["the CPU driver loads them from #{info.work_dir}, because #{info.work_why}"],
+        else: []
+      ) ++
+      if(info.cache_note, do: ["note: #{info.cache_note}"], else: [])
+  end
+
+  defp cache_size(folder) do
+    for name <- list(folder),
+        Path.extname(name) in [".bin", ".pack"],
+        {:ok, stat} <- [File.stat(Path.join(folder, name))],
+        reduce: 0,
+        do: (sum -> sum + stat.size)
+  end
+
+  defp list(folder) do
+    case File.ls(folder) do
+      {:ok, names} -> names
+      {:error, _reason} -> []
+    end
   end
 
   defp settings do
     config = for {key, value} <- Application.get_all_env(:dala_gpu), do: setting(key, value)
 
     variables =
-      for {name, value} <- Enum.sort(System.get_env()), String.starts_with?(name, "DALA_GPU_") do
-        "#{name}=#{value}"
-      end
+      for {name, value} <- Enum.sort(System.get_env()),
+          String.starts_with?(name, @prefixes),
+          do: "#{name}=#{value} (from the environment)"
 
     case config ++ variables do
       [] -> ["all at their defaults"]
-      lines -> lines
+      lines -> lines ++ overruled()
     end
   end
+
+  # Keys that are in the configuration and in the environment, which wins.
+  defp overruled do
+    for {key, _value} <- Application.get_all_env(:dala_gpu),
+        name <- [variable(key)],
+        System.get_env(name) not in [nil, ""],
+        do: "#{name} overrules config :dala_gpu, #{key}:"
+  end
+
+  defp variable(:models_dir), do: "DALA_MODELS_DIR"
+  defp variable(key), do: "DALA_GPU_" <> String.upcase(to_string(key))
 
   defp setting(key, value), do: "config :dala_gpu, #{key}: #{inspect(value)}"
 

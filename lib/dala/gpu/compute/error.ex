@@ -1,39 +1,44 @@
 defmodule Dala.Gpu.Compute.Error do
   @moduledoc """
-  What every failure of the library looks like.
+  The error struct of all functions of the library.
 
-  `:reason` is an atom to match on, `:message` a sentence for people that names what was expected
-  and what was given, `:details` a map with whatever a program may want to look at: the index of
-  the failed stage (`:stage`), the compiler's output (`:log`).
+  `:reason` is an atom to match on, `:message` a human-readable sentence that says what was expected
+  and what was given, and `:details` a map for programs, with entries such as the index of the
+  failed stage (`:stage`) or the compiler's output (`:log`).
 
-  Functions that can return `{:error, error}` return this struct there; functions that return a
-  bare value raise it. Arguments that are malformed, such as a shape that is not a tuple, raise
+  Functions that return `:ok` or `{:ok, value}` return it as `{:error, error}`; functions that
+  return a bare value raise it. Malformed arguments, such as a shape that is not a tuple, raise
   `ArgumentError` instead.
 
   | Reason | Meaning |
   |---|---|
   | `:unknown_kernel` | no kernel has that name |
-  | `:arity_mismatch` | the kernel takes another number of inputs |
-  | `:shape_mismatch` | the shapes do not fit each other, the kernel, or the data |
-  | `:dtype_mismatch` | an element type the kernel does not take, or types that differ |
-  | `:invalid_param` | a parameter or value of the wrong kind or out of its range |
-  | `:unknown_param` | a parameter the kernel does not have |
-  | `:freed` | the buffer or pipeline is gone, or the reference never was one |
-  | `:out_of_memory` | the device, or the configured limit, has no room |
-  | `:build_failed` | OpenCL C source that does not compile; `details.log` has the build log |
+  | `:arity_mismatch` | the wrong number of inputs for the kernel |
+  | `:shape_mismatch` | the shapes are incompatible with each other, the kernel, or the data |
+  | `:dtype_mismatch` | an element type that the kernel does not support, or types that differ |
+  | `:invalid_param` | a parameter or value of the wrong type or out of its range |
+  | `:unknown_param` | a parameter that the kernel does not have |
+  | `:freed` | the buffer, pipeline or process no longer exists, or the reference is not one of this library |
+  | `:out_of_memory` | the device's memory, or the configured limit, is exhausted |
+  | `:build_failed` | OpenCL C source that does not compile (`details.log` has the build log), or not enough disk space to compile it |
   | `:no_device` | no usable OpenCL device on this machine |
-  | `:unsupported` | well-formed, but not possible on this device or in this version |
-  | `:unknown_command` | an id that was never handed out |
-  | `:timeout` | the wait ended before the command did |
+  | `:unsupported` | valid, but not possible on this device or in this version |
+  | `:unknown_command` | an id that was never assigned |
+  | `:timeout` | the timeout expired before the command finished |
+  | `:cancelled` | the command was cancelled before it started |
   | `:device_error` | the OpenCL driver reported a failure |
-  | `:model_not_found` | no model file at any of the places looked at |
+  | `:model_not_found` | no model file in any of the searched locations |
   | `:invalid_model` | a model file that is damaged or inconsistent |
-  | `:unsupported_op` | a model that uses operators which are not there |
+  | `:unsupported_op` | a model that uses unsupported operators |
   | `:download_failed` | a model's source cannot be reached, or the connection was lost |
-  | `:checksum_mismatch` | what was downloaded is not what was expected |
-  | `:invalid_archive` | an archive that is damaged, or that would write where it should not |
-  | `:storage_error` | a file or folder of models cannot be written: no room, no permission |
-  | `:licence` | a licence that has to be accepted first |
+  | `:checksum_mismatch` | a downloaded file does not have the expected checksum |
+  | `:invalid_archive` | an archive that is damaged, or that would write outside its target |
+  | `:storage_error` | a model file or directory cannot be written, or is world-writable |
+  | `:licence` | a licence that must be accepted first |
+  | `:overloaded` | the queue of a serving is full |
+  | `:deadline` | a request was not answered within its `timeout:` |
+  | `:device_lost` | the node or process that ran a request has ended, and no other could run it |
+  | `:crashed` | the function of a serving, or the process that ran it, has crashed |
 
   ## Example
 
@@ -60,6 +65,7 @@ defmodule Dala.Gpu.Compute.Error do
           | :unsupported
           | :unknown_command
           | :timeout
+          | :cancelled
           | :device_error
           | :model_not_found
           | :invalid_model
@@ -69,11 +75,15 @@ defmodule Dala.Gpu.Compute.Error do
           | :invalid_archive
           | :storage_error
           | :licence
+          | :overloaded
+          | :deadline
+          | :device_lost
+          | :crashed
 
   @type t :: %__MODULE__{reason: reason(), message: String.t(), details: map()}
 
   @doc """
-  Turns a result into its value, or raises its error.
+  Unwraps `{:ok, value}`, or raises the error.
 
   ## Example
 

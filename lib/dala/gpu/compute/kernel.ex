@@ -1,13 +1,13 @@
 defmodule Dala.Gpu.Compute.Kernel do
   @moduledoc """
-  Kernels: running them, listing them, and adding your own.
+  Runs, lists and registers kernels.
 
-  `list/0` describes every kernel there is: its inputs, element types, parameters with defaults and
-  ranges, and the output it needs.
+  `list/0` describes every kernel: its inputs, element types, parameters with defaults and ranges,
+  and the output it requires.
 
-  ## Your own kernels
+  ## Custom kernels
 
-  For one formula per element, `elementwise/3` is enough:
+  For one formula per element, use `elementwise/3`:
 
       iex> alias Dala.Gpu.Compute.{Buffer, Kernel}
       iex> Kernel.elementwise(:doc_swish, "x / (1 + exp(-x))")
@@ -18,14 +18,19 @@ defmodule Dala.Gpu.Compute.Kernel do
       iex> Buffer.read_list(x)
       [0.0, 100.0]
 
-  For everything else, `register/3` takes OpenCL C. The pointer named `output` is the output, the
-  others, which must be `const`, are the inputs in order. A scalar is the parameter of that name,
-  unless it is one that is filled in:
+  For everything else, `register/3` takes OpenCL C. The pointer named `output` is the output; the
+  other pointers, which must be `const`, are the inputs in order. A scalar is the parameter of that
+  name, except for these, which are set automatically:
 
   | Argument | Value |
   |---|---|
-  | `n` | the number of elements of the output |
-  | `width`, `height`, `channels` | of the image: an output (or first input) of shape `{height, width}` or `{height, width, channels}`, or else the parameters of these names |
+  | `n` | the length of the output, in elements of its pointer's type |
+  | `width`, `height`, `channels` | of the image: an output (or first input) of shape `{height, width}` or `{height, width, channels}`; for other shapes the parameters of these names |
+  | `mask_n`, `mask_width`, `mask_height`, `mask_channels` | the same for the input whose pointer is named `mask`; a single input can also be called `input`, and several `input0`, `input1` and so on |
+
+  A kernel that is told only the size of the output would read past the end of a smaller input, so
+  such a call is the error `:shape_mismatch`, unless the kernel takes a length of that input, or was
+  registered with the option `:sizes`.
 
       iex> alias Dala.Gpu.Compute.{Buffer, Kernel}
       iex> Kernel.register(:doc_threshold, \"\"\"
@@ -42,11 +47,15 @@ defmodule Dala.Gpu.Compute.Kernel do
       iex> Buffer.read_list(x)
       [0.0, 1.0, 1.0]
 
-  A custom kernel runs with the rights of the VM: an index out of bounds in it is undefined
-  behaviour, as in any C code, so guard every index.
+  A custom kernel runs with the rights of the VM: an index out of bounds is undefined behaviour, as
+  in any C code, so guard every index. The guide on custom kernels lists what is rejected at
+  registration.
   """
 
+  alias Dala.Telemetry
   alias Dala.Gpu.Compute.{Argument, Buffer, Command, Error, Native, Runtime}
+
+  @most_params 64
 
   @type name :: atom() | String.t()
 
@@ -72,10 +81,14 @@ defmodule Dala.Gpu.Compute.Kernel do
           params: [param()]
         }
 
-  @doc """
-  Runs a kernel and returns when the result is there; only the calling process waits.
+  # The native side has tighter limits; these keep far longer texts from being copied.
+  @most_source 2 * 1024 * 1024
+  @most_expression 64 * 1024
 
-  The output may also be one of the inputs. A call that is wrong writes to no buffer.
+  @doc """
+  Runs a kernel and returns when it has finished; only the calling process waits.
+
+  The output may also be one of the inputs. A call that fails validation writes to no buffer.
 
   ## Parameters
 
@@ -101,14 +114,16 @@ defmodule Dala.Gpu.Compute.Kernel do
     params = Command.params!(params)
 
     with :ok <- Runtime.ensure() do
-      Command.run(&Native.submit(:run_kernel, kernel, inputs, output, params, {:reply, &1}))
+      Telemetry.span([:dala, :command], %{op: :run_kernel, name: kernel}, fn ->
+        Command.run(&Native.submit(:run_kernel, kernel, inputs, output, params, {:reply, &1}))
+      end)
     end
   end
 
   @doc """
-  Hands a kernel call to the device and returns the id of the command at once.
+  Submits a kernel call and returns the id of the command immediately.
 
-  See `Dala.Gpu.Compute.submit/2`, which this is a shorthand for.
+  This is a shorthand for `Dala.Gpu.Compute.submit/2`.
 
   ## Example
 
@@ -129,20 +144,30 @@ defmodule Dala.Gpu.Compute.Kernel do
   end
 
   @doc """
-  Adds a kernel written in OpenCL C, or replaces the custom kernel of that name.
+  Registers a kernel written in OpenCL C, or replaces the custom kernel of that name.
 
-  The source is compiled right away; when that fails, the error's reason is `:build_failed` and
-  its `details.log` what the compiler said.
+  The source is compiled immediately, in a separate operating system process. If that fails, or
+  takes longer than `config :dala_gpu, build_timeout:` allows, the error's reason is `:build_failed`
+  and `details.log` is the compiler's output. Sources with constructs that no kernel needs, such as
+  inline assembly or files to include, are rejected with `:invalid_param`.
 
   ## Options
 
     * `:inputs` - the number of input buffers, 1 by default
-    * `:params` - the names of the parameters, atoms or strings, none by default
-    * `:range` - how many work items run: `:elements` is one per element of the output, `:pixels`
-      is width by height of the image, `:auto` (the default) is `:pixels` when the source has
+    * `:params` - the names of the parameters, up to 64 atoms or strings, none by default
+    * `:range` - the number of work items: `:elements` is one per element of the output, `:pixels`
+      is width by height of the image, `:auto` (the default) is `:pixels` if the source calls
       `get_global_id(1)`, `:elements` otherwise
-    * `:entry` - the name of the kernel function, by default the registered name, or the only one
+    * `:entry` - the name of the kernel function, by default the registered name, or the only kernel
+      function of the source
     * `:summary` - a sentence for `list/0`
+    * `:headers` - a map of texts that the source may `#include`, by name; none by default. No file
+      is read
+    * `:sizes` - the minimum number of elements of buffers whose size is independent of the
+      output's, by argument name: `[table: 256]`. `[table: :any]` disables the check for that
+      argument, `:any` for all arguments
+    * `:trusted` - whether the kernel is known not to write to its inputs, `false` by default. If an
+      input shares memory with an Erlang binary, a kernel that is not trusted gets a copy
 
   ## Example
 
@@ -156,27 +181,44 @@ defmodule Dala.Gpu.Compute.Kernel do
     name = Command.kernel!(name)
     source = text!(:source, source)
 
-    opts = Argument.options!(opts, inputs: 1, params: [], range: :auto, entry: nil, summary: "")
+    opts =
+      Argument.options!(opts,
+        inputs: 1,
+        params: [],
+        range: :auto,
+        entry: nil,
+        summary: "",
+        headers: %{},
+        sizes: [],
+        trusted: false
+      )
 
     native = %{
       inputs: count!(opts[:inputs]),
       params: names!(opts[:params]),
       range: range!(opts[:range]),
       entry: entry!(opts[:entry]),
-      summary: text!(:summary, opts[:summary])
+      summary: text!(:summary, opts[:summary]),
+      headers: headers!(opts[:headers]),
+      sizes: sizes!(opts[:sizes]),
+      trusted: flag!(:trusted, opts[:trusted])
     }
 
-    with :ok <- Runtime.ensure() do
-      Runtime.answer(&Native.kernel_register(name, source, native, &1))
+    with :ok <- Runtime.ensure(),
+         :ok <- check_size(name, "source", [source, Map.values(opts[:headers])], @most_source) do
+      Telemetry.span([:dala, :program, :build], %{kind: :kernel, name: name}, fn ->
+        Runtime.answer(&Native.kernel_register(name, source, native, &1))
+      end)
     end
   end
 
   @doc """
-  Adds a kernel that computes one expression per element.
+  Registers a kernel that computes one expression per element.
 
   The expression is OpenCL C. The elements of the inputs are `x`, `y`, `z` and `w`, in order;
-  parameters go by their names. All are of the output's type, `:f32` or `:f64`, and inputs broadcast
-  to the output's shape.
+  parameters are used by name. All values have the output's type, `:f32` or `:f64`, and inputs
+  broadcast to the output's shape. The expression has at most 4096 characters and 64 levels of
+  parentheses.
 
   ## Options
 
@@ -208,13 +250,16 @@ defmodule Dala.Gpu.Compute.Kernel do
       summary: text!(:summary, opts[:summary])
     }
 
-    with :ok <- Runtime.ensure() do
-      Runtime.answer(&Native.kernel_elementwise(name, expression, native, &1))
+    with :ok <- Runtime.ensure(),
+         :ok <- check_size(name, "expression", expression, @most_expression) do
+      Telemetry.span([:dala, :program, :build], %{kind: :kernel, name: name}, fn ->
+        Runtime.answer(&Native.kernel_elementwise(name, expression, native, &1))
+      end)
     end
   end
 
   @doc """
-  Removes a custom kernel; one that is built in, or not there, is the error `:unknown_kernel`.
+  Removes a custom kernel; a built-in or unknown kernel is the error `:unknown_kernel`.
 
   ## Example
 
@@ -238,7 +283,7 @@ defmodule Dala.Gpu.Compute.Kernel do
   end
 
   @doc """
-  Describes every kernel, built in or custom, sorted by name.
+  Describes every kernel, built-in or custom, sorted by name.
 
   ## Example
 
@@ -253,7 +298,7 @@ defmodule Dala.Gpu.Compute.Kernel do
   end
 
   @doc """
-  Describes one kernel, or gives `:error` when no kernel has that name.
+  Describes one kernel, or returns `:error` if no kernel has that name.
 
   ## Example
 
@@ -276,19 +321,25 @@ defmodule Dala.Gpu.Compute.Kernel do
   defp text!(_what, text) when is_binary(text), do: text
 
   defp text!(what, other) do
-    raise ArgumentError, "expected the #{what} as a string, got: #{inspect(other)}"
+    raise ArgumentError, "expected the #{what} as a string, got: #{Argument.show(other)}"
   end
 
   defp count!(count) when is_integer(count) and count in 0..64, do: count
 
   defp count!(other) do
-    raise ArgumentError, "expected inputs: to be an integer in 0..64, got: #{inspect(other)}"
+    raise ArgumentError,
+          "expected inputs: to be an integer in 0..64, got: #{Argument.show(other)}"
+  end
+
+  defp names!(names) when length(names) > @most_params do
+    raise ArgumentError,
+          "expected params: to be at most #{@most_params} names, got: #{length(names)}"
   end
 
   defp names!(names) when length(names) >= 0, do: Enum.map(names, &name!/1)
 
   defp names!(other) do
-    raise ArgumentError, "expected params: to be a list of names, got: #{inspect(other)}"
+    raise ArgumentError, "expected params: to be a list of names, got: #{Argument.show(other)}"
   end
 
   defp name!(name) when is_binary(name) and name != "", do: name
@@ -296,14 +347,58 @@ defmodule Dala.Gpu.Compute.Kernel do
 
   defp name!(other) do
     raise ArgumentError,
-          "expected params: to be a list of atoms or strings, got: #{inspect(other)}"
+          "expected params: to be a list of atoms or strings, got: #{Argument.show(other)}"
+  end
+
+  defp check_size(name, what, text, most) do
+    case IO.iodata_length(text) do
+      size when size <= most ->
+        :ok
+
+      size ->
+        message = "the #{what} of #{name} has #{size} bytes, the limit is #{most}"
+        {:error, %Error{reason: :invalid_param, message: message}}
+    end
+  end
+
+  defp headers!(headers) when is_map(headers) do
+    for {name, text} <- headers, do: {text!(:header_name, name), text!(:header, text)}
+  end
+
+  defp headers!(other) do
+    raise ArgumentError,
+          "expected headers: to be a map of names and texts, got: #{inspect(other)}"
+  end
+
+  # The empty name stands for all buffers.
+  defp sizes!(:any), do: [{"", 0}]
+
+  defp sizes!(sizes) when is_map(sizes) or is_list(sizes) do
+    Enum.map(sizes, fn
+      {name, :any} -> {name!(name), 0}
+      {name, size} when size in 0..0xFFFFFFFFFFFF -> {name!(name), size}
+      _other -> bad_sizes!(sizes)
+    end)
+  end
+
+  defp sizes!(other), do: bad_sizes!(other)
+
+  defp bad_sizes!(sizes) do
+    raise ArgumentError,
+          "expected sizes: to be :any or a list such as [table: 256], got: #{inspect(sizes)}"
+  end
+
+  defp flag!(_key, flag) when is_boolean(flag), do: flag
+
+  defp flag!(key, other) do
+    raise ArgumentError, "expected #{key}: to be true or false, got: #{inspect(other)}"
   end
 
   defp range!(range) when range in [:auto, :elements, :pixels], do: Atom.to_string(range)
 
   defp range!(other) do
     raise ArgumentError,
-          "expected range: to be :auto, :elements or :pixels, got: #{inspect(other)}"
+          "expected range: to be :auto, :elements or :pixels, got: #{Argument.show(other)}"
   end
 
   defp entry!(nil), do: ""
@@ -312,6 +407,6 @@ defmodule Dala.Gpu.Compute.Kernel do
 
   defp entry!(other) do
     raise ArgumentError,
-          "expected entry: to be the name of a kernel function, got: #{inspect(other)}"
+          "expected entry: to be the name of a kernel function, got: #{Argument.show(other)}"
   end
 end

@@ -1,7 +1,7 @@
 defmodule Dala.Gpu.Compute.Native do
   @moduledoc false
-  # The functions of the native library, one stub each. None of them blocks a scheduler: whatever
-  # takes long is answered later with a message that carries the given reference.
+  # One stub per NIF. None of them blocks a scheduler: long work is answered later by a message that
+  # carries the given reference.
 
   alias Dala.Gpu.Compute.Error
 
@@ -12,12 +12,12 @@ defmodule Dala.Gpu.Compute.Native do
   @type id :: non_neg_integer()
   @type dtype :: Dala.Gpu.Compute.Buffer.dtype()
   @type dims :: [non_neg_integer()]
-  # A command: started under this id, refused, or to be tried again: once another one is done, or
-  # once the message with the reference has come.
+  # The result of starting a command: started with this id; to be retried once the command with this
+  # id has finished, or once the message with this reference has arrived; or refused.
   @type started :: {:ok, id()} | {:full, id()} | {:wait, reference()} | failure()
 
-  # What is known of the device: nothing yet (nil), that it runs, or why there is none. It lives
-  # here because a call into this module loads the library if need be, before the look.
+  # The state of the device: not started (nil), running, or the error why there is none. It is kept
+  # here because calling this module loads the library, if necessary, before the state is read.
   @state __MODULE__
   @problem {__MODULE__, :problem}
 
@@ -33,12 +33,12 @@ defmodule Dala.Gpu.Compute.Native do
 
     case :erlang.load_nif(String.to_charlist(path), 0) do
       :ok ->
-        # A library that was unloaded and loaded anew has no device yet.
+        # A library that was unloaded and reloaded has no device yet.
         _ = :persistent_term.erase(@state)
         :ok
 
       {:error, {:load_failed, text}} ->
-        # The module loads all the same, so that every call can say what is wrong.
+        # The module is loaded anyway, so that every call can report the problem.
         :persistent_term.put(@problem, explain(path, List.to_string(text)))
 
       {:error, {reason, text}} ->
@@ -50,12 +50,12 @@ defmodule Dala.Gpu.Compute.Native do
     if File.exists?(path <> ".so") do
       "the native library of :dala_gpu cannot be loaded: #{text}"
     else
-      "the native library of :dala_gpu, #{path}.so, is not there; `mix compile` builds it " <>
+      "the native library of :dala_gpu, #{path}.so, does not exist; `mix compile` builds it " <>
         "(`mix deps.compile dala_gpu --force` in an application that depends on it)"
     end
   end
 
-  # Mix loads this module while it compiles it, before the code server knows the application.
+  # Mix loads this module during compilation, before the code server knows the application.
   defp priv_dir do
     case :code.priv_dir(:dala_gpu) do
       path when is_list(path) -> List.to_string(path)
@@ -74,22 +74,30 @@ defmodule Dala.Gpu.Compute.Native do
   @spec version() :: String.t()
   def version, do: missing()
 
-  # The device. runtime_start and survey answer with a message.
+  # Device. runtime_start and survey answer with a message.
 
   @spec runtime_start(map(), reference()) :: result()
   def runtime_start(_config, _ref), do: missing()
 
+  # The process is sent `{:dala_gpu_lost, {:error, error}}` when the device is lost, and
+  # `{:dala_gpu_note, text}` when a setting could not be honoured.
+  @spec report_to(pid()) :: :ok
+  def report_to(_pid), do: missing()
+
   @spec runtime_info() :: {:ok, map()} | failure()
   def runtime_info, do: missing()
 
-  @spec survey(reference()) :: result()
-  def survey(_ref), do: missing()
+  @spec survey(String.t(), reference()) :: result()
+  def survey(_cache_dir, _ref), do: missing()
 
   @spec counters() :: {:ok, map()} | failure()
   def counters, do: missing()
 
   @spec memory_info() :: {:ok, map()} | failure()
   def memory_info, do: missing()
+
+  @spec memory_should_collect() :: boolean() | failure()
+  def memory_should_collect, do: missing()
 
   # Buffers.
 
@@ -99,11 +107,17 @@ defmodule Dala.Gpu.Compute.Native do
   @spec buffer_from_list_dirty([term()], dims(), dtype()) :: {:ok, reference()} | failure()
   def buffer_from_list_dirty(_list, _shape, _dtype), do: missing()
 
-  @spec buffer_from_binary(binary(), dims(), dtype()) :: {:ok, reference()} | failure()
-  def buffer_from_binary(_binary, _shape, _dtype), do: missing()
+  # The size of this library's binary that the given one is a sub-binary of, or 0.
+  @spec binary_whole(binary()) :: non_neg_integer()
+  def binary_whole(_binary), do: missing()
 
-  @spec buffer_write(reference(), binary()) :: result()
-  def buffer_write(_buffer, _binary), do: missing()
+  # Both take the result of `:binary.referenced_byte_size/1`.
+  @spec buffer_from_binary(binary(), dims(), dtype(), non_neg_integer()) ::
+          {:ok, reference()} | failure()
+  def buffer_from_binary(_binary, _shape, _dtype, _referenced), do: missing()
+
+  @spec buffer_write(reference(), binary(), non_neg_integer()) :: result()
+  def buffer_write(_buffer, _binary, _referenced), do: missing()
 
   @spec buffer_zeros(dims(), dtype()) :: {:ok, reference()} | failure()
   def buffer_zeros(_shape, _dtype), do: missing()
@@ -120,9 +134,13 @@ defmodule Dala.Gpu.Compute.Native do
   @spec buffer_state(reference()) :: :memory | :temporary | :freed
   def buffer_state(_buffer), do: missing()
 
-  # Pending: the bytes are in the readback once the command is done, however it ends.
+  # :pending means that the readback has the bytes once the command has finished or failed.
   @spec buffer_read(reference()) :: {:ok, binary()} | {:pending, id(), reference()} | failure()
   def buffer_read(_buffer), do: missing()
+
+  @spec buffer_read_part(reference(), non_neg_integer(), non_neg_integer()) ::
+          {:ok, binary()} | {:pending, id(), reference()} | failure()
+  def buffer_read_part(_buffer, _offset, _count), do: missing()
 
   @spec readback_binary(reference()) :: binary()
   def readback_binary(_readback), do: missing()
@@ -148,26 +166,39 @@ defmodule Dala.Gpu.Compute.Native do
   @spec submit_failure(String.t(), String.t(), :async | {:notify, pid()}) :: started()
   def submit_failure(_reason, _message, _mode), do: missing()
 
+  @spec commands_pending() :: boolean() | failure()
+  def commands_pending, do: missing()
+
   @spec command_poll(id()) :: :pending | :completed | failure()
   def command_poll(_id), do: missing()
 
   @spec command_watch(id(), reference()) :: :pending | result()
   def command_watch(_id, _ref), do: missing()
 
-  # False: too late, the message is there or on its way.
+  @spec command_watch_end(id(), reference()) :: :pending | result()
+  def command_watch_end(_id, _ref), do: missing()
+
+  # Returns false if it is too late: the message has been sent or is about to be.
   @spec command_unwatch(id(), reference()) :: boolean() | failure()
   def command_unwatch(_id, _ref), do: missing()
 
+  @spec command_cancel(id()) :: :ok | :started | :ended | :unknown | failure()
+  def command_cancel(_id), do: missing()
+
+  # Drops commands of the process from that id on, 0 at first; {:more, id} to continue.
+  @spec client_killed(pid(), id()) :: result() | {:more, id()}
+  def client_killed(_pid, _from), do: missing()
+
   # Answers with several messages.
-  @spec warm_up([dtype()], reference()) :: result()
-  def warm_up(_dtypes, _ref), do: missing()
+  @spec warm_up([dtype()], [String.t()] | nil, reference()) :: result()
+  def warm_up(_dtypes, _names, _ref), do: missing()
 
   # Profiles.
 
   @spec profile_start() :: {:ok, reference()} | failure()
   def profile_start, do: missing()
 
-  # Counts only what is submitted with it.
+  # This profile counts only commands that are submitted with it.
   @spec profile_new() :: reference()
   def profile_new, do: missing()
 
@@ -184,6 +215,9 @@ defmodule Dala.Gpu.Compute.Native do
 
   @spec pipeline_add(reference(), map()) :: result()
   def pipeline_add(_pipeline, _stage), do: missing()
+
+  @spec pipeline_count(reference()) :: {:ok, non_neg_integer()} | failure()
+  def pipeline_count(_pipeline), do: missing()
 
   @spec pipeline_stages(reference()) :: {:ok, [map()]} | failure()
   def pipeline_stages(_pipeline), do: missing()
@@ -208,8 +242,13 @@ defmodule Dala.Gpu.Compute.Native do
   @spec model_info(reference()) :: {:ok, map()} | failure()
   def model_info(_model), do: missing()
 
-  @spec model_predict(reference(), [reference()], reference()) :: result()
+  # Returns a prediction, or the reference of the message after which to retry.
+  @spec model_predict(reference(), [reference()], reference()) ::
+          {:ok, reference()} | {:wait, reference()} | failure()
   def model_predict(_model, _inputs, _ref), do: missing()
+
+  @spec model_give_up(reference()) :: :ok | :sending | :sent | failure()
+  def model_give_up(_prediction), do: missing()
 
   @spec model_profile(reference(), [reference()], reference()) :: result()
   def model_profile(_model, _inputs, _ref), do: missing()
@@ -220,7 +259,7 @@ defmodule Dala.Gpu.Compute.Native do
   @spec model_free(reference(), reference()) :: result()
   def model_free(_model, _ref), do: missing()
 
-  # Kernels. The two that build answer with a message.
+  # Kernels. kernel_register and kernel_elementwise answer with a message.
 
   @spec kernels() :: [map()]
   def kernels, do: missing()
@@ -237,16 +276,18 @@ defmodule Dala.Gpu.Compute.Native do
   @spec kernel_unregister(String.t()) :: boolean()
   def kernel_unregister(_name), do: missing()
 
-  # Picture files, on dirty schedulers.
+  # Image files, on dirty schedulers.
 
-  @spec image_decode(binary()) :: {:ok, {pos_integer(), pos_integer(), binary()}} | failure()
-  def image_decode(_file), do: missing()
+  # The memory limit applies if no device has been started yet.
+  @spec image_decode(binary(), pos_integer(), non_neg_integer()) ::
+          {:ok, {pos_integer(), pos_integer(), binary()}} | failure()
+  def image_decode(_file, _max_pixels, _memory_limit), do: missing()
 
   @spec image_encode(binary(), pos_integer(), pos_integer(), :png | :jpeg, 1..100) ::
           {:ok, binary()} | failure()
   def image_encode(_rgba, _width, _height, _format, _quality), do: missing()
 
-  # An exception as the reason is raised as such.
+  # nif_error/1 raises an exception that is given as the reason.
   defp missing do
     :erlang.nif_error(%RuntimeError{message: :persistent_term.get(@problem, "not loaded")})
   end

@@ -1,9 +1,9 @@
 defmodule Dala.Gpu.Compute.NxBridge do
   @moduledoc """
-  Buffers from Nx tensors and back, with exactly the same element types.
+  Converts between buffers and Nx tensors, with exactly the same element types.
 
-  Nx is asked for when a function is called, not when this module is compiled: an application that
-  has `:nx` among its dependencies can use the bridge, all others can leave Nx out.
+  Nx is an optional dependency: it is looked up when a function is called, not when this module is
+  compiled.
 
   | Nx type | dtype |
   |---|---|
@@ -60,8 +60,8 @@ defmodule Dala.Gpu.Compute.NxBridge do
   @doc """
   Reads a buffer as a tensor of the given shape and type.
 
-  The shape must have as many elements as the buffer, and the type must be the buffer's: nothing
-  is converted on the way.
+  The shape must have the same number of elements as the buffer, and the type must be the buffer's:
+  elements are not converted.
 
   ## Example
 
@@ -114,7 +114,7 @@ defmodule Dala.Gpu.Compute.NxBridge do
   defp check_dtype!(have, want) do
     raise %Error{
       reason: :dtype_mismatch,
-      message: "the buffer holds #{have}, a tensor of #{want} was asked for",
+      message: "the buffer has element type #{have}, expected #{want}",
       details: %{}
     }
   end
@@ -125,8 +125,7 @@ defmodule Dala.Gpu.Compute.NxBridge do
     unless have == count do
       raise %Error{
         reason: :shape_mismatch,
-        message:
-          "the buffer has #{have} elements, a tensor of shape #{inspect(shape)} has #{count}",
+        message: "the buffer has #{have} elements, but shape #{inspect(shape)} has #{count}",
         details: %{}
       }
     end

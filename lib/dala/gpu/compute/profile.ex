@@ -1,6 +1,6 @@
 defmodule Dala.Gpu.Compute.Profile do
   @moduledoc """
-  What the device did while a function ran, kernel by kernel.
+  The time that each kernel took on the device while a function ran.
 
   A profile prints as a table, in `iex` and with `IO.puts/1`:
 
@@ -8,10 +8,10 @@ defmodule Dala.Gpu.Compute.Profile do
       matmul                10      94.21       0.02     1.3    227.9
       relu                  10       3.10       0.31    27.1      3.4
 
-  `device ms` is the time spent running, `queued ms` the time between reaching the device's queue
-  and running; `GB/s` counts the bytes of the operands, `GFLOP/s` the operations the kernel is
-  known to do. Everything that runs on the device in that time is counted, whichever process
-  submitted it. Commands that have not finished when the function returns are not.
+  `device ms` is the execution time, `queued ms` the time between reaching the device's queue and
+  starting; `GB/s` counts the bytes of the operands, `GFLOP/s` the operations that the kernel is
+  known to perform. All commands that run on the device in that time are counted, whichever process
+  submitted them. Commands that have not finished when the function returns are not counted.
   """
 
   alias Dala.Gpu.Compute.{Argument, Error, Native, Runtime}
@@ -32,7 +32,7 @@ defmodule Dala.Gpu.Compute.Profile do
   @type t :: %__MODULE__{kernels: [kernel()], wall_ms: float()}
 
   @doc """
-  Runs a function and gives its result with the profile of what ran on the device meanwhile.
+  Runs a function and returns its result with the profile of the kernels that ran meanwhile.
 
   Kernels are sorted by the time they took, longest first.
 
@@ -96,7 +96,7 @@ defmodule Dala.Gpu.Compute.Profile do
 
     busy = kernels |> Enum.map(& &1.device_ms) |> Enum.sum()
 
-    footer = "#{decimals(busy / 1, 2)} ms on the device in #{decimals(wall_ms, 2)} ms of time"
+    footer = "#{decimals(busy / 1, 2)} ms on the device in #{decimals(wall_ms, 2)} ms wall time"
 
     Enum.join([header | rows] ++ [footer], "\n")
   end

@@ -1,8 +1,8 @@
 defmodule Dala.Media.Gpu.Chain do
   @moduledoc false
-  # A list of filters made ready for frames of one size: buffers that are allocated once, and a
-  # pipeline over them. Other numbers in the same list need a new pipeline, which is checked but not
-  # compiled, and no other memory.
+  # A list of filters prepared for frames of one size: buffers that are allocated once, and a
+  # pipeline over them. Other parameters for the same filters need a new pipeline, which is
+  # validated again, but compiles nothing and allocates no memory.
 
   alias Dala.Gpu.Compute.{Buffer, Command, Error, Native, Pipeline}
   alias Dala.Media.Gpu.{Filter, Format}
@@ -10,7 +10,7 @@ defmodule Dala.Media.Gpu.Chain do
   @enforce_keys [:frame, :filters, :steps, :input, :output, :pipeline]
   defstruct @enforce_keys
 
-  @typedoc "What frames look like before and after: sizes are of the picture before any filter."
+  @typedoc "The formats of frames and results; the size is that of the frames."
   @type frame :: %{
           size: Filter.size(),
           from: Format.t(),
@@ -50,7 +50,7 @@ defmodule Dala.Media.Gpu.Chain do
     error in Error -> {:error, error}
   end
 
-  # The same filters with other parameters, on the same memory. `:differs` when that cannot be.
+  # The same filters with other parameters, on the same memory; `:differs` if that is not possible.
   @spec adapt(t(), [{atom(), map()}]) :: {:ok, t()} | :differs | {:error, Error.t()}
   def adapt(%__MODULE__{filters: filters} = chain, filters), do: {:ok, chain}
 
@@ -79,14 +79,17 @@ defmodule Dala.Media.Gpu.Chain do
   @spec result(t()) :: binary()
   def result(chain), do: Buffer.read(chain.output)
 
+  @doc "The size of the result."
+  @spec end_size(t()) :: Filter.size()
+  def end_size(chain), do: end_size(chain.frame, chain.steps)
+
   @spec free(t()) :: :ok
   def free(chain) do
     Pipeline.free(chain.pipeline)
     Buffer.free_many([chain.input, chain.output])
   end
 
-  # Steps of filters that did not change stay, and with them files that were read and pictures that
-  # are on the device.
+  # Steps of unchanged filters are reused, and with them lookup tables and images on the device.
   defp replan(chain, filters) do
     [filters, chain.filters, chain.steps]
     |> Enum.zip()
@@ -124,9 +127,9 @@ defmodule Dala.Media.Gpu.Chain do
     link(stages, input, output)
   end
 
-  # Each filter reads what the one before it wrote; what lies between is nobody else's to see.
+  # Each filter reads the output of the previous one; the values in between are temporaries.
   defp link([], input, output) do
-    Pipeline.add(Pipeline.new(), %{op: :copy_buffer, inputs: [input], output: output})
+    Pipeline.copy(Pipeline.new(), input, output)
   end
 
   defp link(stages, input, output) do
@@ -144,7 +147,7 @@ defmodule Dala.Media.Gpu.Chain do
     pipeline
   end
 
-  # What a filter needs beside the frame, the latest first.
+  # Adds the preparatory stages of a filter; returns their outputs, latest first.
   defp prepare(pipeline, stages, from) do
     Enum.reduce(stages, {pipeline, []}, fn stage, {pipeline, made} ->
       to = Pipeline.temporary(stage.shape, stage.dtype)
@@ -153,13 +156,8 @@ defmodule Dala.Media.Gpu.Chain do
   end
 
   defp add(pipeline, stage, from, made, to) do
-    Pipeline.add(pipeline, %{
-      op: :run_kernel,
-      kernel: stage.kernel,
-      inputs: Enum.map(stage.inputs, &source(&1, from, made)),
-      output: to,
-      params: stage.params
-    })
+    inputs = Enum.map(stage.inputs, &source(&1, from, made))
+    Pipeline.run_kernel(pipeline, stage.kernel, inputs, to, stage.params)
   end
 
   defp source(:frame, from, _made), do: from
@@ -172,7 +170,7 @@ defmodule Dala.Media.Gpu.Chain do
   defp plain(kernel, params, shape),
     do: %{before: [], kernel: kernel, inputs: [:frame], params: params, shape: shape}
 
-  # What turns frames into RGBA, and back.
+  # The stages that convert frames to RGBA, and results from RGBA.
   defp decode(%{from: :rgba}), do: []
 
   defp decode(%{from: format, size: {width, height}} = frame) do

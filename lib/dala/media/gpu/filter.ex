@@ -1,38 +1,47 @@
 defmodule Dala.Media.Gpu.Filter do
   @moduledoc """
-  The filters of `Dala.Media.Gpu`: their names, and what a list of them means for a frame.
+  The filters of `Dala.Media.Gpu`.
 
   A filter is `{name, params}`, with params as a map or keyword list, or just its name. Most filters
-  are the kernel of the same name (`Dala.Gpu.Compute.kernels/0` lists their parameters); a few take
-  more than numbers, or change the size of the frame:
+  are the kernel of the same name (`Dala.Gpu.Compute.kernels/0` lists their parameters). These have
+  other parameters, or change the size of the frame:
 
-  | Filter | Parameters of its own |
+  | Filter | Additional parameters |
   |---|---|
-  | `:resize` | `width`, `height` of the result |
+  | `:resize` | `width` and `height` of the result, or one of them, which keeps the aspect ratio |
   | `:crop` | `width`, `height` of the result, beside `x` and `y` |
   | `:rotate` | by 90 or 270 degrees the result has the sides exchanged |
   | `:lut` | `file`, the path of a `.cube` file, or `table`, a `Dala.Media.Lut` |
   | `:overlay`, `:blend` | `image`: a `Dala.Media.Image`, or a `{h, w, 4}` buffer |
+  | `:open`, `:close` | `radius`, from 0 to 64, 1 by default: `:erode` and then `:dilate`, which removes small bright spots, or the other way round, which fills small dark ones |
+  | `:affine` | `matrix`, six numbers `{a, b, c, d, e, f}`: the pixel at (x, y) goes to (a x + b y + c, d x + e y + f) |
+  | `:perspective` | `from`, four points of the frame such as `[{10, 10}, {90, 15}, {95, 80}, {5, 85}]`, that go to the points `to`, by default the corners of the result from the top left on, clockwise; or `matrix`, nine numbers |
   | `:segmentation` | `style`, how what was found is shown: `:highlight` (the default) takes the colour from the rest, `:mask` is white on black, `:cutout` makes the rest transparent; and those below |
   | `:background_replace` | what is put behind the person: `blur`, a radius from 1 to 64 (12 by default), `color`, or `image`, a `Dala.Media.Image`; and those below |
+
+  `:affine` and `:perspective` also take `width` and `height` of the result, those of the frame by
+  default, and `border`, what is seen outside of the frame: `:zero` (the default), which is
+  transparent, or `:edge`.
 
   The last two find the person by the model `:deeplab`, which `mix dala.models install deeplab` gets,
   and run it in the same command as the other filters. Without it they are the error
   `:model_not_found`. Both take
 
-    * `class` - what is looked for, `"person"` by default; also `"cat"`, `"dog"`, `"car"` and the
+    * `class` - the class to segment, `"person"` by default; also `"cat"`, `"dog"`, `"car"` and the
       other classes of PASCAL VOC
-    * `softness` - how soft the edges are, from 0 to 16, 3 by default
+    * `softness` - the softness of the edges, from 0 to 16, 3 by default
   """
 
-  alias Dala.Gpu.Compute.{Buffer, Error}
+  alias Dala.Gpu.Compute.{Argument, Buffer, Error, Kernel}
   alias Dala.Media.{Color, Image, Lut}
-  alias Dala.Media.Gpu.Segmenter
+  alias Dala.Media.Gpu.{Matrix, Segmenter}
 
   @kernels ~w(blur sharpen denoise beauty grayscale sepia vignette lut brightness contrast saturation
-              white_balance hdr chroma_key edge_detect overlay blend resize crop flip rotate)a
+              white_balance hdr chroma_key edge_detect overlay blend resize crop flip rotate threshold
+              erode dilate auto_levels auto_white_balance equalize clahe)a
+  @composed [:open, :close, :affine, :perspective]
   @by_model [:segmentation, :background_replace]
-  @all @kernels ++ @by_model
+  @all @kernels ++ @composed ++ @by_model
   @names Map.new(@all, &{Atom.to_string(&1), &1})
 
   @type t :: atom() | String.t() | {atom() | String.t(), map() | keyword()}
@@ -41,12 +50,12 @@ defmodule Dala.Media.Gpu.Filter do
   @type size :: {pos_integer(), pos_integer()}
 
   @typedoc """
-  What a stage reads: the frame as the filter gets it, what the stage before it made, what the n-th
-  stage of the filter made, or a buffer.
+  An input of a stage: the input frame of the filter, the output of the previous stage, the output
+  of the filter's n-th stage, or a buffer.
   """
   @type source :: :frame | :last | {:made, non_neg_integer()} | Buffer.t()
 
-  @typedoc "A kernel on the way to what a filter needs beside the frame."
+  @typedoc "A preparatory kernel of a filter."
   @type stage :: %{
           kernel: atom() | String.t(),
           inputs: [source()],
@@ -56,8 +65,8 @@ defmodule Dala.Media.Gpu.Filter do
         }
 
   @typedoc """
-  A filter of a chain: the stages before it, the kernel with its inputs and parameters, and the size
-  of the frame after it.
+  A filter of a chain: its preparatory stages, the kernel with its inputs and parameters, and the
+  size of the resulting frame.
   """
   @type step :: %{
           before: [stage()],
@@ -68,7 +77,7 @@ defmodule Dala.Media.Gpu.Filter do
         }
 
   @doc """
-  Names all filters.
+  Returns the names of all filters.
 
   ## Example
 
@@ -79,29 +88,57 @@ defmodule Dala.Media.Gpu.Filter do
   def names, do: Enum.sort(@all)
 
   @doc false
-  # Those that are no kernels, as the kernels describe themselves: a sentence, and the parameters.
+  # Descriptions of the filters that are not kernels, for the table of the guide: a sentence, and
+  # the parameters.
   @spec by_model() :: %{atom() => {String.t(), String.t()}}
   def by_model do
     common =
-      "`class` (a class of PASCAL VOC, default \"person\"): what is looked for; `softness` (0 to 16, " <>
-        "default 3): of the edges"
+      "`class` (a class of PASCAL VOC, default \"person\"): the class to segment; " <>
+        "`softness` (0 to 16, default 3): the softness of the edges"
 
     %{
       segmentation:
-        {"Shows what belongs to a person, which the installed model `:deeplab` finds.",
-         "`style` (:highlight or :mask or :cutout, default :highlight): the rest without colour, " <>
-           "white on black, or the rest transparent; " <> common},
+        {"Shows which pixels belong to a person, found by the installed model `:deeplab`.",
+         "`style` (:highlight or :mask or :cutout, default :highlight): a grey background, " <>
+           "white on black, or a transparent background; " <> common},
       background_replace:
-        {"Puts something else behind a person, whom the installed model `:deeplab` finds.",
+        {"Replaces the background of a person, found by the installed model `:deeplab`.",
          "`blur` (1 to 64, default 12): the radius of a blur, or `color`, or `image`, a " <>
            "`Dala.Media.Image`; " <> common}
     }
   end
 
-  @doc """
-  Brings a list of filters into one form: `{name, params}`, the name an atom, the params a map.
+  @doc false
+  # Those that are made of other kernels, in the same way.
+  @spec composed() :: %{atom() => {String.t(), String.t()}}
+  def composed do
+    radius = "`radius` (0 to 64, default 1): how many pixels to each side count"
 
-  An unknown filter is an error with the reason `:unknown_kernel` that lists the known ones.
+    size =
+      "; `width`, `height`: of the result, by default those of the frame; `border` (:zero or " <>
+        ":edge, default :zero): what is outside of the frame"
+
+    %{
+      open:
+        {"`erode`, then `dilate`: removes bright spots that the square does not fit into.",
+         radius},
+      close:
+        {"`dilate`, then `erode`: fills dark spots that the square does not fit into.", radius},
+      affine:
+        {"Moves pixels from (x, y) to (a x + b y + c, d x + e y + f), bilinear.",
+         "`matrix` (6 numbers, required): {a, b, c, d, e, f}" <> size},
+      perspective:
+        {"Moves pixels so that four points come to lie on four others, bilinear.",
+         "`from` (4 points): [{x, y}, ...] of the frame; `to` (4 points, default the corners of the " <>
+           "result, clockwise from the top left): where they go; or `matrix` (9 numbers)" <> size}
+    }
+  end
+
+  @doc """
+  Normalizes a list of filters to `{name, params}`, with the name as an atom and the params as a
+  map.
+
+  An unknown filter is an error with the reason `:unknown_kernel`, which lists the known ones.
 
   ## Example
 
@@ -121,8 +158,8 @@ defmodule Dala.Media.Gpu.Filter do
   end
 
   @doc false
-  # What each filter does to a frame of that size. Reads files and converts pictures, so its result
-  # is for keeping.
+  # Plans the filters for a frame of that size. This reads files and converts images, so the result
+  # should be reused.
   @spec plan([{atom(), map()}], size()) :: {:ok, [step()]} | {:error, Error.t()}
   def plan(filters, size) do
     {steps, _size} = Enum.map_reduce(filters, size, &step!/2)
@@ -154,7 +191,7 @@ defmodule Dala.Media.Gpu.Filter do
     }
   end
 
-  # Names of params that no kernel has must not become atoms, and need not.
+  # Unknown param names must not create atoms.
   defp param!(_name, {key, value}) when is_atom(key), do: {key, value}
 
   defp param!(name, {key, value}) when is_binary(key) do
@@ -176,9 +213,47 @@ defmodule Dala.Media.Gpu.Filter do
           )
   end
 
-  defp step!({:resize, params}, _size) do
+  defp step!({:resize, params}, {width, height}) do
+    params =
+      case params do
+        %{width: w} when is_integer(w) and w > 0 and not is_map_key(params, :height) ->
+          Map.put(params, :height, max(round(height * w / width), 1))
+
+        %{height: h} when is_integer(h) and h > 0 and not is_map_key(params, :width) ->
+          Map.put(params, :width, max(round(width * h / height), 1))
+
+        _both ->
+          params
+      end
+
     {size, params} = size!(:resize, params)
     {step(:resize, params, size), size}
+  end
+
+  defp step!({name, params}, {width, height} = size) when name in [:open, :close] do
+    [first, second] = if name == :open, do: [:erode, :dilate], else: [:dilate, :erode]
+    unknown!(name, params, [:radius])
+    within!(name, :radius, Map.get(params, :radius, 1), 0..64)
+
+    stage = %{
+      kernel: first,
+      inputs: [:frame],
+      params: params,
+      shape: {height, width, 4},
+      dtype: :u8
+    }
+
+    {%{before: [stage], kernel: second, inputs: [{:made, 0}], params: params, size: size}, size}
+  end
+
+  defp step!({name, params}, size) when name in [:affine, :perspective] do
+    unknown!(name, params, [:matrix, :from, :to, :width, :height, :border])
+    {width, height} = size
+    given = %{width: Map.get(params, :width, width), height: Map.get(params, :height, height)}
+    {to_size, %{}} = size!(name, given)
+    warp = Map.take(params, [:border])
+    matrix = matrix!(name, Map.take(params, [:matrix, :from, :to]), to_size)
+    {step(:warp, Map.put(warp, :matrix, matrix), to_size), to_size}
   end
 
   defp step!({:crop, params}, {width, height}) do
@@ -262,7 +337,7 @@ defmodule Dala.Media.Gpu.Filter do
     %{before: [], kernel: kernel, inputs: [:frame | extra], params: params, size: size}
   end
 
-  # The mask is white outside.
+  # The mask is white on the background.
   defp matte(mask, stages, outside, inside, region, size) do
     mask_at = {:made, length(mask) - 1}
     outside = if outside == :last, do: {:made, length(mask) + length(stages) - 1}, else: outside
@@ -276,12 +351,90 @@ defmodule Dala.Media.Gpu.Filter do
     }
   end
 
-  defp mask!(name, params, size) do
-    defaults = %{class: "person", softness: 3}
+  # The matrix from places in the result to places in the frame, which is what the kernel takes.
+  defp matrix!(:affine, %{matrix: matrix} = given, _size) when map_size(given) == 1 do
+    case numbers(matrix, 6) do
+      {:ok, numbers} -> inverse!(:affine, numbers ++ [0, 0, 1], matrix)
+      :error -> raise invalid("matrix of affine is six numbers, got: #{Argument.show(matrix)}")
+    end
+  end
 
-    with [unknown | _] <- Map.keys(params) -- Map.keys(defaults) do
+  defp matrix!(:affine, given, _size) do
+    raise invalid("affine takes matrix:, six numbers, got: #{Argument.show(given)}")
+  end
+
+  defp matrix!(:perspective, %{matrix: matrix} = given, _size) when map_size(given) == 1 do
+    case numbers(matrix, 9) do
+      {:ok, numbers} ->
+        inverse!(:perspective, numbers, matrix)
+
+      :error ->
+        raise invalid("matrix of perspective is nine numbers, got: #{Argument.show(matrix)}")
+    end
+  end
+
+  defp matrix!(:perspective, %{from: from} = given, {width, height})
+       when not is_map_key(given, :matrix) do
+    {right, bottom} = {width - 1, height - 1}
+    to = Map.get(given, :to, [{0, 0}, {right, 0}, {right, bottom}, {0, bottom}])
+    from = points!(:from, from)
+    to = points!(:to, to)
+
+    case Matrix.through(to, from) do
+      {:ok, matrix} ->
+        matrix
+
+      :error ->
+        raise invalid(
+                "from: and to: of perspective have to be four corners, no three of which are on a " <>
+                  "line, got: #{inspect(from)} and #{inspect(to)}"
+              )
+    end
+  end
+
+  defp matrix!(:perspective, given, _size) do
+    raise invalid(
+            "perspective takes from: (and to:), four points, or matrix:, nine numbers, got: " <>
+              Argument.show(given)
+          )
+  end
+
+  defp inverse!(name, numbers, given) do
+    case Matrix.inverse(numbers) do
+      {:ok, inverse} -> inverse
+      :error -> raise invalid("matrix of #{name} has no inverse: #{inspect(given)}")
+    end
+  end
+
+  defp numbers(tuple, count) when is_tuple(tuple), do: tuple |> Tuple.to_list() |> numbers(count)
+
+  defp numbers(list, count) when length(list) == count do
+    if Enum.all?(list, &number?/1), do: {:ok, list}, else: :error
+  end
+
+  defp numbers(_other, _count), do: :error
+
+  # Beyond this, products of them are no floats any more.
+  defp number?(value), do: is_number(value) and abs(value) <= 1.0e9
+
+  defp points!(name, points) do
+    if is_list(points) and length(points) == 4 and
+         Enum.all?(points, &match?({:ok, _numbers}, numbers(&1, 2))) do
+      for point <- points, do: point |> numbers(2) |> elem(1) |> List.to_tuple()
+    else
+      raise invalid("#{name} of perspective is four points {x, y}, got: #{Argument.show(points)}")
+    end
+  end
+
+  defp unknown!(name, params, known) do
+    with [unknown | _] <- Map.keys(params) -- known do
       raise %Error{reason: :unknown_param, message: "#{name} has no parameter #{unknown}"}
     end
+  end
+
+  defp mask!(name, params, size) do
+    defaults = %{class: "person", softness: 3}
+    unknown!(name, params, Map.keys(defaults))
 
     %{class: class, softness: softness} = Map.merge(defaults, params)
     within!(name, :softness, softness, 0..16)
@@ -296,7 +449,7 @@ defmodule Dala.Media.Gpu.Filter do
 
   defp style!(:mask, size), do: {[], plain(:black, size), plain(:white, size)}
 
-  # The colours stay, so that soft edges do not darken.
+  # The colours are unchanged, so that soft edges do not darken.
   defp style!(:cutout, {width, height}) do
     opaque = Buffer.new([1, 1, 1, 0], {4}, :u8)
     inputs = [:frame, opaque]
@@ -328,9 +481,12 @@ defmodule Dala.Media.Gpu.Filter do
     do: {[], Image.to_buffer(image)}
 
   defp behind!([image: %Image{} = image], {width, height}) do
-    params = %{width: width, height: height}
-    rgba = Dala.Media.Gpu.apply_filter(image.data, image.width, image.height, :resize, params)
-    {[], Image.to_buffer(Image.new(width, height, rgba))}
+    resized = Buffer.zeros({height, width, 4}, :u8)
+
+    with {:error, error} <- Kernel.run(:resize, [Image.to_buffer(image)], resized),
+         do: raise(error)
+
+    {[], resized}
   end
 
   defp behind!([image: other], _size) do
@@ -363,9 +519,8 @@ defmodule Dala.Media.Gpu.Filter do
         {{width, height}, rest}
 
       {given, _rest} ->
-        raise invalid(
-                "#{name} takes width: and height:, positive integers, got: #{inspect(given)}"
-              )
+        either = if name == :resize, do: "width:, height: or both", else: "width: and height:"
+        raise invalid("#{name} takes #{either}, positive integers, got: #{inspect(given)}")
     end
   end
 

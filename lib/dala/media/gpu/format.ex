@@ -1,15 +1,15 @@
 defmodule Dala.Media.Gpu.Format do
   @moduledoc """
-  The layouts that a frame's bytes may have.
+  The pixel formats of frames.
 
   | Format | Bytes of a frame |
   |---|---|
   | `:rgba` | red, green, blue, alpha for each pixel, row by row |
   | `:rgb24` | red, green, blue for each pixel |
-  | `:yuv420p` | all Y, then U and V, each for every second pixel of every second row |
-  | `:nv12` | all Y, then U and V side by side, for every second pixel of every second row |
+  | `:yuv420p` | a Y plane, a U plane and a V plane; U and V have half the width and height |
+  | `:nv12` | a Y plane, and a plane of interleaved U and V of half the width and height |
 
-  Where a side is odd, the halved one is rounded up.
+  Half of an odd width or height is rounded up.
   """
 
   alias Dala.Gpu.Compute.Error
@@ -19,7 +19,7 @@ defmodule Dala.Media.Gpu.Format do
   @type t :: :rgba | :rgb24 | :yuv420p | :nv12
 
   @doc """
-  Gives the number of bytes of a frame.
+  Returns the number of bytes of a frame.
 
   ## Example
 
@@ -50,7 +50,7 @@ defmodule Dala.Media.Gpu.Format do
   end
 
   @doc false
-  # The frame, when it has the size that it should have.
+  # Checks that a frame has the expected size.
   @spec check_frame(term(), t(), {pos_integer(), pos_integer()}) :: :ok | {:error, Error.t()}
   def check_frame(frame, format, {width, height}) do
     expected = bytes(format, width, height)

@@ -1,6 +1,6 @@
 defmodule Dala.Media.Gpu.Processor do
   @moduledoc """
-  `Dala.Media.Gpu` under its long name.
+  An alias of `Dala.Media.Gpu`.
   """
 
   for {name, arity} <- Dala.Media.Gpu.__info__(:functions) do

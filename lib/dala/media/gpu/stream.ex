@@ -1,15 +1,43 @@
 defmodule Dala.Media.Gpu.Stream do
-  @moduledoc false
-  # The process behind a `Dala.Media.Gpu.Context`. It has one frame on the device and a bounded
-  # queue of frames behind it, and never waits: the device tells it by message that a frame is done.
-  # It ends with the process that started it, and its memory with it.
+  @moduledoc """
+  A supervised stream of frames.
+
+      children = [
+        {Dala.Media.Gpu.Stream, name: MyApp.Camera, size: {640, 480}, on_overload: :drop_oldest}
+      ]
+
+      Supervisor.start_link(children, strategy: :one_for_one)
+      Dala.Media.Gpu.process_frame(MyApp.Camera, rgba, [:grayscale])
+
+  The functions of `Dala.Media.Gpu` that take a context also accept the name. After a restart, a
+  stream has an empty queue and new statistics. While it is not running, calls raise the error
+  `:freed`, and so does `Dala.Media.Gpu.process_frame/3` for a frame in progress. For a frame
+  submitted by `Dala.Media.Gpu.process_frame_async/3`, the error arrives as a message if the stream
+  is shut down; no message arrives if it is killed.
+
+  `Dala.Media.Gpu.start_pipeline/3` starts a stream that belongs to the calling process instead.
+
+  ## Options
+
+    * `:size` - `{width, height}` of the frames in pixels, required
+    * `:name` - a name for the process: an atom, `{:global, term}` or `{:via, module, term}`; none
+      by default
+    * `:id` - the id of the child specification, by default the name, or this module
+    * all options of `Dala.Media.Gpu.start_pipeline/3`
+  """
+
+  # The process has one frame on the device and a bounded queue of frames behind it. It never waits:
+  # completion of a frame arrives as a message. A stream started by start_pipeline/3 is linked to
+  # its owner and traps exits, so that it stops when the owner exits, for whatever reason; its
+  # supervisor does not restart it.
 
   use GenServer
 
-  alias Dala.Gpu.Compute.{Command, Error, Native}
-  alias Dala.Media.Gpu.{Chain, Timing}
+  alias Dala.Gpu.Compute.{Argument, Command, Error, Native, Runtime, Server}
+  alias Dala.Media.Gpu.{Chain, Context, Streams, Timing}
+  alias Dala.Media.Gpu.Stream.Settings
 
-  # Chains kept ready, the latest first. A stream has one list of filters, or switches among a few.
+  # The number of cached chains, most recently used first. Most streams switch between few chains.
   @chains 8
 
   @type policy :: :wait | :drop_oldest | :drop_newest
@@ -17,22 +45,84 @@ defmodule Dala.Media.Gpu.Stream do
 
   defmodule Job do
     @moduledoc false
-    # `reply` takes the result. Whoever waits for room in the queue is in `entry`.
+    # `reply` is where the result goes; `entry` is the caller to answer once the job is queued.
     @enforce_keys [:frame, :filters, :reply, :since]
     defstruct [:frame, :filters, :reply, :since, entry: nil]
   end
 
-  # The caller's side
+  @doc """
+  Returns the child specification of a stream; see the options above.
 
-  @spec start_link(map()) :: GenServer.on_start()
-  def start_link(settings), do: GenServer.start_link(__MODULE__, {settings, self()})
+  ## Example
 
-  @doc "Queues a frame and waits for its result."
-  @spec process(pid(), binary(), [{atom(), map()}]) :: result()
+      iex> Dala.Media.Gpu.Stream.child_spec(name: MyApp.Camera, size: {640, 480}).id
+      MyApp.Camera
+  """
+  @spec child_spec(keyword()) :: Supervisor.child_spec()
+  def child_spec(opts) do
+    {id, opts} = Keyword.pop(opts, :id, opts[:name] || __MODULE__)
+    %{id: id, start: {__MODULE__, :start_link, [opts]}}
+  end
+
+  @doc """
+  Starts a stream linked to the calling process, usually a supervisor; see the options above.
+
+  ## Example
+
+      iex> {:ok, stream} = Dala.Media.Gpu.Stream.start_link(size: {1, 1})
+      iex> Dala.Media.Gpu.process_frame(stream, <<255, 0, 0, 9>>, [:grayscale])
+      <<76, 76, 76, 9>>
+  """
+  @spec start_link(keyword()) :: {:ok, pid()} | {:error, Error.t() | {:already_started, pid()}}
+  def start_link(opts) do
+    {own, opts} = opts |> Argument.keyword!() |> Keyword.split([:name, :size])
+
+    case own[:size] do
+      {width, height} ->
+        settings = Settings.new!(width, height, opts)
+        name = Keyword.take(own, [:name])
+        with :ok <- Runtime.ensure(), do: GenServer.start_link(__MODULE__, {settings, nil}, name)
+
+      other ->
+        Argument.refuse!("size: {width, height} of the frames", other)
+    end
+  end
+
+  @doc false
+  # Starts a stream that stops when its owner exits.
+  @spec create(pid(), term(), term(), keyword()) :: {:ok, Context.t()} | {:error, Error.t()}
+  def create(owner, width, height, opts) do
+    settings = Settings.new!(width, height, opts)
+
+    with :ok <- Runtime.ensure(),
+         {:ok, pid} <-
+           Dala.Gpu.Supervisor.start_temporary(Streams, __MODULE__, [settings, owner]) do
+      {:ok, context(pid, settings.frame)}
+    end
+  end
+
+  @doc false
+  @spec start_link(Settings.t(), pid()) :: GenServer.on_start()
+  def start_link(settings, owner), do: GenServer.start_link(__MODULE__, {settings, owner})
+
+  @doc false
+  # The context of a stream, given its pid or name.
+  @spec context(GenServer.server()) :: {:ok, Context.t()} | {:error, Error.t()}
+  def context(stream) do
+    with {:ok, frame} <- call(stream, :frame), do: {:ok, context(stream, frame)}
+  end
+
+  defp context(stream, %{size: {width, height}, from: format}),
+    do: %Context{pid: stream, width: width, height: height, format: format}
+
+  @doc false
+  # Queues a frame and waits for its result.
+  @spec process(GenServer.server(), binary(), [{atom(), map()}]) :: result()
   def process(stream, frame, filters), do: call(stream, {:process, frame, filters})
 
-  @doc "Queues a frame, as soon as the policy lets it; the result comes as a message."
-  @spec process_async(pid(), binary(), [{atom(), map()}]) ::
+  @doc false
+  # Queues a frame as soon as the policy allows it; the result arrives as a message.
+  @spec process_async(GenServer.server(), binary(), [{atom(), map()}]) ::
           {:ok, reference()} | {:error, Error.t()}
   def process_async(stream, frame, filters) do
     ref = make_ref()
@@ -40,28 +130,22 @@ defmodule Dala.Media.Gpu.Stream do
     with :ok <- call(stream, {:process_async, frame, filters, {self(), ref}}), do: {:ok, ref}
   end
 
-  @spec stats(pid()) :: {:ok, map()} | {:error, Error.t()}
+  @doc false
+  @spec stats(GenServer.server()) :: {:ok, map()} | {:error, Error.t()}
   def stats(stream), do: call(stream, :stats)
 
-  @spec stop(pid()) :: :ok
-  def stop(stream) do
-    GenServer.stop(stream)
-  catch
-    :exit, _gone -> :ok
-  end
+  @doc false
+  @spec stop(GenServer.server()) :: :ok
+  def stop(stream), do: Server.stop(stream, __MODULE__, "stream")
 
-  defp call(stream, request) do
-    GenServer.call(stream, request, :infinity)
-  catch
-    :exit, {reason, _call} when reason in [:noproc, :normal, :shutdown] ->
-      {:error, %Error{reason: :freed, message: "the pipeline has been stopped"}}
-  end
+  defp call(stream, request), do: Server.call(stream, __MODULE__, "stream", request)
 
   # The process
 
   @impl true
   def init({settings, owner}) do
-    Process.monitor(owner)
+    Process.flag(:trap_exit, true)
+    if owner, do: Process.link(owner)
 
     {:ok,
      %{
@@ -96,12 +180,14 @@ defmodule Dala.Media.Gpu.Stream do
     {:noreply, state |> admit(job) |> advance()}
   end
 
+  def handle_call(:frame, _from, state), do: {:reply, {:ok, state.frame}, state}
+
   def handle_call(:stats, _from, state) do
     kernels = Error.value!(Native.profile_read(state.profile))
     {:reply, {:ok, Timing.report(state.timing, kernels, :queue.len(state.queue))}, state}
   end
 
-  # A model among the filters has been made ready for frames of this size.
+  # A model among the filters has been prepared for frames of this size.
   @impl true
   def handle_info({ref, _result}, %{running: {ref, :preparing, job}} = state) do
     {:noreply, advance(start(%{state | running: nil}, job))}
@@ -110,25 +196,25 @@ defmodule Dala.Media.Gpu.Stream do
   def handle_info({ref, result}, %{running: {ref, chain, job}} = state) do
     result = with :ok <- result, do: {:ok, Chain.result(chain)}
     state = advance(%{finish(state, job, result) | running: nil})
-    # What this process still holds of the frames keeps their memory from being used again.
+    # References to frames in this process would keep their memory from being reused.
     :erlang.garbage_collect()
     {:noreply, state}
   end
 
-  # The device had no room for another command, and now has.
+  # The command queue was full and now has room.
   def handle_info({:retry, ref, _done}, %{running: {ref, _chain, job}} = state) do
     {:noreply, advance(start(%{state | running: nil}, job))}
   end
 
-  def handle_info({:DOWN, _monitor, :process, owner, _reason}, %{owner: owner} = state) do
-    {:stop, :normal, state}
+  def handle_info({:EXIT, owner, reason}, %{owner: owner} = state) when owner != nil do
+    {:stop, {:shutdown, reason}, state}
   end
 
   def handle_info(_other, state), do: {:noreply, state}
 
   @impl true
   def terminate(_reason, state) do
-    stopped = {:error, %Error{reason: :freed, message: "the pipeline has been stopped"}}
+    stopped = {:error, %Error{reason: :freed, message: "the stream has been stopped"}}
 
     running =
       case state.running do
@@ -144,7 +230,7 @@ defmodule Dala.Media.Gpu.Stream do
     Enum.each(state.chains, &Chain.free/1)
   end
 
-  # A frame that has come: onto the queue, or what the policy says when that is full.
+  # Queues a new frame, or applies the policy if the queue is full.
   defp admit(state, job) do
     cond do
       :queue.len(state.queue) < state.room ->
@@ -152,7 +238,7 @@ defmodule Dala.Media.Gpu.Stream do
         %{state | queue: :queue.in(%{job | entry: nil}, state.queue)}
 
       state.running == nil and :queue.is_empty(state.queue) ->
-        # No queue at all: straight to the device.
+        # The queue has length 0: start the frame directly.
         enter(job)
         start(state, %{job | entry: nil})
 
@@ -169,7 +255,7 @@ defmodule Dala.Media.Gpu.Stream do
     end
   end
 
-  # Starts the next frame when the device has none of ours, and lets those in that wait for room.
+  # Starts the next frame if none is running, and admits callers that wait for room.
   defp advance(%{running: nil} = state) do
     case :queue.out(state.queue) do
       {{:value, job}, queue} -> %{state | queue: queue} |> start(job) |> let_in() |> advance()
@@ -218,13 +304,13 @@ defmodule Dala.Media.Gpu.Stream do
     end
   end
 
-  # Somebody else waits for the command, so that this process does not.
+  # Another process waits for the command, so that this one does not block.
   defp wait_for(id, ref) do
     stream = self()
     spawn(fn -> send(stream, {:retry, ref, Command.wait(id)}) end)
   end
 
-  # The chain for these filters, made or adapted if need be, and first in line from now on.
+  # Returns the chain for these filters, created or adapted if necessary, and moves it to the front.
   defp chain(state, filters) do
     case Enum.find(state.chains, &(&1.filters == filters)) do
       nil -> adapted(state, filters)

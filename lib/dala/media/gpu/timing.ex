@@ -1,6 +1,6 @@
 defmodule Dala.Media.Gpu.Timing do
   @moduledoc false
-  # Counts of a stream and the times of its latest frames.
+  # Frame counts of a stream, and the latencies of its latest frames.
 
   @window 512
 

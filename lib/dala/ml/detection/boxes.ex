@@ -1,18 +1,18 @@
 defmodule Dala.ML.Detection.Boxes do
   @moduledoc false
-  # Outputs of models that suppress overlapping boxes themselves: boxes {1, n, 4} by their corners,
-  # scores and classes {1, n}, and, from most, how many of the n there are. The 1 may be missing.
+  # Outputs of models that include non-maximum suppression: boxes {1, n, 4} as corners, scores and
+  # classes {1, n}, and usually the number of valid boxes. The leading 1 may be missing.
   #
-  # Files list the outputs in different orders and under names that say nothing. Scores and classes
-  # have the same shape, and are told apart by their numbers: classes are whole.
+  # Files list the outputs in different orders and with arbitrary names. Scores and classes have the
+  # same shape and are distinguished by their values: classes are integers.
 
   alias Dala.Gpu.Compute.Buffer
   alias Dala.ML.Output
 
   @doc """
-  Gives the boxes that are surer than the threshold, in pixels of the input. `order` is `:xy` or
-  `:yx`, that of the corners' numbers; `names` which of scores and classes comes first where their
-  numbers do not tell; `scale` what a box is multiplied with.
+  Returns the boxes with a score of at least the threshold, in pixels of the input. `order` is `:xy`
+  or `:yx`, the order of corner coordinates; `names` is the order of scores and classes if their
+  values are ambiguous; `scale` is the factor for boxes.
   """
   def candidates(named, order, names, {scale_x, scale_y}, threshold) do
     {boxes, scores, classes, count} = parts!(named, names)
@@ -44,18 +44,18 @@ defmodule Dala.ML.Detection.Boxes do
       _unlike ->
         Output.unfit!(
           "expected outputs {1, n, 4}, {1, n}, {1, n} and {1}, which are boxes, scores, classes " <>
-            "and how many there are, got #{Output.list(named)}"
+            "and their count, got #{Output.list(named)}"
         )
     end
   end
 
-  # Scores of four boxes look like one box without the 1.
+  # The scores of four boxes have the same shape as one box without the leading 1.
   defp boxes(named) do
     with [] <- for({_name, %Buffer{shape: {1, n, 4}} = buffer} <- named, do: {buffer, n}),
          do: for({_name, %Buffer{shape: {n, 4}} = buffer} <- named, do: {buffer, n})
   end
 
-  # The two that have a number for each box; where there is one box, so has its count.
+  # The two outputs with one number per box; for a single box, the count has that shape, too.
   defp columns(others, count) do
     {columns, counts} = Enum.split_with(others, &(&1.shape in [{1, count}, {count}]))
     {extra, columns} = {Enum.drop(columns, 2), Enum.take(columns, 2)}

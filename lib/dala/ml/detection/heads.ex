@@ -1,22 +1,22 @@
 defmodule Dala.ML.Detection.Heads do
   @moduledoc false
-  # The raw heads of YOLOv5: for every cell of a grid and every anchor a row of numbers before their
-  # sigmoid: where the box is within the cell, how large it is next to the anchor, whether there is
-  # one, and a score per class. With s the sigmoid, in pixels of the input:
+  # The raw heads of YOLOv5: for every cell of a grid and every anchor a row of logits: the position
+  # of the box within the cell, its size relative to the anchor, the objectness, and a score per
+  # class. With s the sigmoid, in pixels of the input:
   #
   #   centre = (2 s - 1/2 + cell) * stride      size = (2 s)^2 * anchor
 
   alias Dala.Gpu.Compute.Buffer
   alias Dala.ML.Output
 
-  # Of the models for 640 x 640, which all sizes of YOLOv5 share.
+  # The anchors for 640 x 640, shared by all sizes of YOLOv5.
   @anchors [
     [{10, 13}, {16, 30}, {33, 23}],
     [{30, 61}, {62, 45}, {59, 119}],
     [{116, 90}, {156, 198}, {373, 326}]
   ]
 
-  @doc "Gives the boxes of all heads that are surer than the threshold, in pixels of the input."
+  @doc "Returns the boxes of all heads with scores above the threshold, in pixels of the input."
   def candidates(named, size, anchors, threshold) do
     anchors = anchors!(anchors)
     count = anchors |> hd() |> length()
@@ -41,7 +41,7 @@ defmodule Dala.ML.Detection.Heads do
     end)
   end
 
-  # What a buffer is as a head, or nil.
+  # The layout of a buffer as a head, or nil.
   defp head(%Buffer{shape: {1, count, h, w, columns}}, count, size),
     do: head(:anchors_first, count, {columns, h, w}, size)
 
@@ -104,7 +104,7 @@ defmodule Dala.ML.Detection.Heads do
     end
   end
 
-  # Not a number somewhere.
+  # The row contains NaN or infinity.
   defp candidate(_row, _index, _context), do: []
 
   defp place(%{order: :nhwc} = head, index),
@@ -117,8 +117,11 @@ defmodule Dala.ML.Detection.Heads do
 
   defp best(<<>>, _index, best), do: best
 
-  defp best(<<number::float-32-native, rest::binary>>, index, best)
-       when best == nil or number > elem(best, 1),
+  defp best(<<number::float-32-native, rest::binary>>, index, nil),
+    do: best(rest, index + 1, {index, number})
+
+  defp best(<<number::float-32-native, rest::binary>>, index, {_class, highest})
+       when number > highest,
        do: best(rest, index + 1, {index, number})
 
   defp best(<<_number::binary-4, rest::binary>>, index, best), do: best(rest, index + 1, best)

@@ -1,23 +1,23 @@
 defmodule Dala.ML.Gpu.Model do
   @moduledoc """
-  A loaded model: what it takes and what it gives.
+  A loaded model, with its inputs and outputs.
 
   `:inputs` and `:outputs` are lists of maps, in the order of the file:
 
-    * `:name` - as the file has it
-    * `:shape` - a tuple of dimensions; one that is free has its name (a string) in its place, or
-      `nil` when it has none. `nil` instead of a tuple: any shape will do. Dimensions of outputs
-      that follow from those of the inputs are formulas of their names, such as `"2*height"`,
-      `"width/8"` or `"ceil(width/16)"`, whatever the file calls them
-    * `:dtype` - the element type of its buffers
-    * `:type` - the element type in the file, where that is wider: `:f16` and `:bf16` are held as
-      `:f32`, `:bool` as `:u8`, `:i8` and `:i16` as `:s32`, `:u16` as `:u32`, and `:u64` in the
-      bits of `:s64`
-    * `:quantization` - `%{scale: scale, zero_point: zero_point}` where integers stand for the real
+    * `:name` - the name in the file
+    * `:shape` - a tuple of dimensions, in which a free dimension is its name (a string), or `nil`
+      if it has none; `nil` instead of a tuple means any shape. Output dimensions that depend on
+      input dimensions are formulas of their names, such as `"2*height"`, `"width/8"` or
+      `"ceil(width/16)"`, whatever the file calls them
+    * `:dtype` - the element type of the buffer
+    * `:type` - the element type in the file, which may differ from `:dtype`: `:f16` and `:bf16` are
+      stored as `:f32`, `:bool` as `:u8`, `:i8` and `:i16` as `:s32`, `:u16` as `:u32`, and `:u64`
+      in the bits of `:s64`
+    * `:quantization` - `%{scale: scale, zero_point: zero_point}` if integers represent the real
       numbers scale * (integer - zero_point), as in quantized TFLite files, else `nil`
 
-  `:contract` says how a model that was loaded by its name is used, see `Dala.ML.Models.Contract`;
-  it is `nil` for any other.
+  `:contract` describes how a named model is used, see `Dala.ML.Models.Contract`; it is `nil` for
+  other models.
 
   A model inspects as its inputs and outputs:
 
@@ -53,7 +53,7 @@ defmodule Dala.ML.Gpu.Model do
 
   @doc false
   @spec check!(term()) :: t()
-  def check!(model), do: Argument.struct!(model, __MODULE__, "a model, as load_model/2 gives it")
+  def check!(model), do: Argument.struct!(model, __MODULE__, "a model returned by load_model/2")
 
   defp ports(ports) do
     for {name, dtype, type, dims, scale} <- ports do

@@ -1,13 +1,13 @@
 defmodule Dala.ML.Gpu.Shapes do
   @moduledoc false
-  # The shapes of inputs that a model gets ready for when it is loaded.
+  # The input shapes for which plans are created when a model is loaded.
 
   alias Dala.ML.Gpu.Model
 
   @type given :: tuple() | [tuple()] | %{(String.t() | atom()) => tuple()}
   @type dims :: [[non_neg_integer()]]
 
-  @doc "The dimensions of each input, from what a caller said."
+  @doc "Returns the dimensions of each input, from the option `:shapes`."
   @spec given!(Model.t(), given()) :: dims()
   def given!(%Model{inputs: inputs}, %{} = by_name) do
     by_name = Map.new(by_name, fn {name, shape} -> {to_string(name), shape} end)
@@ -37,7 +37,7 @@ defmodule Dala.ML.Gpu.Shapes do
             inspect(other)
   end
 
-  @doc "Those of the pictures that a model with a name is used with; nil where nothing says so."
+  @doc "Returns the shape of a named model's images according to its contract, or nil."
   @spec usual(Model.t()) :: dims() | nil
   def usual(%Model{contract: %{input: input}, inputs: [%{shape: shape}]})
       when is_tuple(shape) and tuple_size(shape) == 4 do

@@ -1,8 +1,8 @@
 defmodule Dala.ML.Models.Archive do
   @moduledoc false
-  # Reads .tar.gz archives, a chunk at a time. Paths in an archive are compared, never used: each
-  # file that is wanted goes where the caller says. An archive with a path that leads out of it, with
-  # a link or a device, is refused as a whole, whether or not that entry is wanted.
+  # Reads .tar.gz archives in chunks. Paths in an archive are only compared, never used: the caller
+  # determines where each file is written. An archive that contains a path outside of it, a link or
+  # a device is rejected as a whole, whether or not that entry is wanted.
 
   import Dala.ML.Models.Failure
 
@@ -14,7 +14,7 @@ defmodule Dala.ML.Models.Archive do
 
   @type written :: %{to: Path.t(), bytes: non_neg_integer(), sha256: String.t()}
 
-  @doc "The paths of all files."
+  @doc "Returns the paths of all files."
   @spec list(Path.t()) :: [String.t()]
   def list(archive) do
     archive
@@ -25,8 +25,8 @@ defmodule Dala.ML.Models.Archive do
   end
 
   @doc """
-  Writes some of the files: `wanted` maps their paths to where they go. Gives what was written, by
-  path; paths that are not there are not in it.
+  Extracts files: `wanted` maps paths in the archive to output paths. Returns the written files by
+  path in the archive, without those that the archive does not have.
   """
   @spec extract(Path.t(), %{String.t() => Path.t()}) :: %{String.t() => written()}
   def extract(archive, wanted) do
@@ -43,7 +43,7 @@ defmodule Dala.ML.Models.Archive do
     end)
   end
 
-  # Calls the function for each regular file; what it does not read of the file is skipped.
+  # Calls the function for each regular file, and skips the bytes it does not read.
   defp each(archive, acc, function) do
     device = archive |> File.open([:read, :raw, :binary]) |> file!("read", archive)
     z = :zlib.open()
@@ -96,7 +96,7 @@ defmodule Dala.ML.Models.Archive do
 
   defp entry(_folder, reader, acc, _function), do: {acc, reader}
 
-  # A block of zeros is the end.
+  # A block of zeros marks the end.
   defp header(reader) do
     case take(reader, @block) do
       {<<0::unit(8)-size(@block)>>, reader} -> {:end, reader}
@@ -149,7 +149,7 @@ defmodule Dala.ML.Models.Archive do
 
   defp padding(size), do: rem(@block - rem(size, @block), @block)
 
-  # What an entry says about the next one: GNU's long name, or the pairs of POSIX.
+  # Metadata for the next entry: GNU's long name, or POSIX key-value pairs.
   defp extended(%{type: ?L}, body, _archive), do: %{path: text(body)}
   defp extended(%{type: ?x}, body, archive), do: pairs(body, %{}, archive)
 
@@ -236,7 +236,7 @@ defmodule Dala.ML.Models.Archive do
     end
   end
 
-  # That many bytes, or what there is before the end.
+  # Returns that many bytes, or fewer at the end of the archive.
   defp take(%{buffer: buffer} = reader, count) when byte_size(buffer) >= count do
     <<bytes::binary-size(count), rest::binary>> = buffer
     {bytes, count!(%{reader | buffer: rest}, count)}
@@ -254,12 +254,12 @@ defmodule Dala.ML.Models.Archive do
     %{reader | taken: taken + count}
   end
 
-  # safeInflate gives a little at a time, however much the input expands to.
+  # safeInflate returns a bounded amount at a time, however large the output.
   defp inflate(%{more: nil} = reader) do
     case :file.read(reader.device, @chunk) do
       {:ok, bytes} -> inflated(reader, bytes)
       :eof -> {:end, reader}
-      error -> file!(error, "read", reader.archive)
+      {:error, reason} -> file_failed!(reason, "read", reader.archive)
     end
   end
 
@@ -270,9 +270,10 @@ defmodule Dala.ML.Models.Archive do
     more = if state == :continue, do: :more
     {:more, %{reader | buffer: IO.iodata_to_binary([reader.buffer | output]), more: more}}
   rescue
-    ErlangError -> bad!(reader.archive, "it is no gzip file, or damaged")
+    ErlangError -> bad!(reader.archive, "it is not a gzip file, or it is damaged")
   end
 
+  @spec bad!(Path.t(), String.t()) :: no_return()
   defp bad!(archive, why),
     do:
       fail!(:invalid_archive, "the archive #{Path.basename(archive)} is refused: #{why}", %{

@@ -1,18 +1,18 @@
 defmodule Dala.ML.Models.Contract do
   @moduledoc """
-  How a model with a name is used: what its input looks like, and what its output means.
+  How a named model is used: the preparation of its input, and the interpretation of its output.
 
-    * `:task` - which function of `Dala.ML` it is for: `:classify`, `:detect`, `:faces`, `:pose` or
+    * `:task` - the function of `Dala.ML` it is for: `:classify`, `:detect`, `:faces`, `:pose` or
       `:segment`
-    * `:input` - options of `Dala.ML.preprocess/2`: size, fit, normalisation and layout
-    * `:output` - options of the task: labels, thresholds, what the numbers are
+    * `:input` - options of `Dala.ML.preprocess/2`: size, fit, normalization and layout
+    * `:output` - options of the task: labels, thresholds, format
 
-  `Dala.ML.Gpu.load_model/2` gives a model that is loaded by its name the contract of its file, and
-  the functions of `Dala.ML` take from it what they are not told.
+  `Dala.ML.Gpu.load_model/2` attaches the contract to a model that is loaded by name, and the
+  functions of `Dala.ML` use it for options that are not given.
   """
 
   alias Dala.ML.Gpu.Model
-  alias Dala.ML.Models.{Entry, Labels, Registry}
+  alias Dala.ML.Models.Labels
 
   @enforce_keys [:task, :input, :output]
   defstruct @enforce_keys
@@ -25,25 +25,9 @@ defmodule Dala.ML.Models.Contract do
   @spec new(task(), keyword(), keyword()) :: t()
   def new(task, input, output \\ []), do: %__MODULE__{task: task, input: input, output: output}
 
-  @doc """
-  Gives the contract of a model by its name and the path of its file, or `nil` when there is none.
-
-  ## Example
-
-      iex> contract = Dala.ML.Models.Contract.find(:blazeface, "blazeface.tflite")
-      iex> {contract.task, contract.input[:normalize], contract.output[:threshold]}
-      {:faces, :signed_unit, 0.5}
-  """
-  @spec find(atom(), Path.t()) :: t() | nil
-  def find(name, path) do
-    case Registry.fetch(name) do
-      {:ok, entry} -> entry.contracts[Entry.format_of(path)]
-      :error -> nil
-    end
-  end
-
   @doc false
-  # Lists of labels have names in the registry. Of ImageNet's there are two: the model says which.
+  # Replaces the name of a list of labels by the list. ImageNet has two lists; the number of outputs
+  # decides.
   @spec bind(t() | nil, Model.t()) :: Model.t()
   def bind(nil, model), do: model
 

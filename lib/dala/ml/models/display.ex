@@ -1,7 +1,7 @@
 defmodule Dala.ML.Models.Display do
   @moduledoc false
-  # Shows how an installation goes on: one line that moves where there is a terminal, and otherwise
-  # a line for each quarter.
+  # Shows the progress of an installation: a progress bar on a terminal, otherwise a line for each
+  # quarter.
 
   alias Dala.Gpu.Compute.Bytes
 
@@ -41,7 +41,7 @@ defmodule Dala.ML.Models.Display do
 
   def event(_display, _other), do: :ok
 
-  @doc "Ends the line that moves."
+  @doc "Ends the line of the progress bar."
   @spec stop(t()) :: :ok
   def stop(%{terminal?: true} = display) do
     if :counters.get(display.shown, 1) > 0, do: IO.puts("")
@@ -50,7 +50,7 @@ defmodule Dala.ML.Models.Display do
 
   def stop(_display), do: :ok
 
-  @doc "Rows of texts with aligned columns."
+  @doc "Formats rows as a table with aligned columns."
   @spec table([[String.t()]]) :: String.t()
   def table(rows) do
     widths = rows |> Enum.zip() |> Enum.map(&(&1 |> Tuple.to_list() |> longest()))

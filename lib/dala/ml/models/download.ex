@@ -1,13 +1,14 @@
 defmodule Dala.ML.Models.Download do
   @moduledoc false
-  # Fetches a file over https, or takes one from the disk, and checks its SHA-256. What has arrived
-  # stays in the `.part` file, so that an interrupted download goes on where it was, in this call or
-  # in the next one. A file whose checksum is wrong is removed.
+  # Downloads a file over https, or takes one from the disk, and verifies its SHA-256. Received
+  # bytes are kept in the `.part` file, so that an interrupted download is resumed, in this call or
+  # in the next one. A file with the wrong checksum is removed.
   #
-  # Plain http is for this machine only.
+  # Plain http is allowed for localhost only.
 
   import Dala.ML.Models.Failure
 
+  alias Dala.Gpu.Compute.RegularFile
   alias Dala.ML.Models.Http
 
   @most_bytes 8 * 1024 * 1024 * 1024
@@ -16,7 +17,7 @@ defmodule Dala.ML.Models.Download do
 
   @type wanted :: %{address: String.t(), bytes: pos_integer() | nil, sha256: String.t()}
 
-  @doc "Gives the path of the checked file: the part file, or the file that `file:` names."
+  @doc "Returns the path of the verified file: the part file, or the file of a `file:` URL."
   @spec fetch(wanted(), Path.t(), (term() -> any())) :: Path.t()
   def fetch(%{address: address} = wanted, part, report) do
     uri = URI.parse(address)
@@ -31,26 +32,26 @@ defmodule Dala.ML.Models.Download do
       true ->
         fail!(
           :invalid_param,
-          "models come from https: and file: addresses (http: on this machine only), got: #{address}"
+          "expected an https: or file: URL (http: only for localhost), got: #{address}"
         )
     end
   end
 
-  @doc "The SHA-256 of a file, and its size."
+  @doc "Returns the SHA-256 of a file, and its size."
   @spec checksum(Path.t()) :: {String.t(), non_neg_integer()}
   def checksum(path) do
     {hash, bytes} = hash_file(path)
     {finish(hash), bytes}
   end
 
-  @doc "Complains about a checksum that is not the one expected."
+  @doc "Raises if a checksum is not the expected one."
   @spec check!(String.t(), String.t(), String.t()) :: :ok
   def check!(_what, sha256, sha256), do: :ok
 
   def check!(what, expected, got) do
     fail!(
       :checksum_mismatch,
-      "#{what} is not what was expected: its SHA-256 is #{got} instead of #{expected}",
+      "#{what} has SHA-256 #{got}, expected #{expected}",
       %{expected: expected, got: got}
     )
   end
@@ -58,6 +59,10 @@ defmodule Dala.ML.Models.Download do
   defp loopback?(host), do: host in ["localhost", "127.0.0.1", "::1"]
 
   defp from_disk(wanted, path) do
+    # Reading a pipe would block.
+    with {:error, {:type, _type} = problem} <- RegularFile.size(path),
+         do: fail!(:storage_error, "cannot read #{path}: #{RegularFile.explain(problem)}")
+
     {sha256, _bytes} = checksum(path)
     check!(path, wanted.sha256, sha256)
     path
@@ -78,10 +83,10 @@ defmodule Dala.ML.Models.Download do
     attempt(%{wanted: wanted, part: part, report: report, hash: new_hash(), have: 0}, 1)
   end
 
-  # A part that is as long as the whole and not the whole is of no use.
+  # A part file that has the full length but the wrong checksum is useless.
   defp too_long?(%{bytes: bytes}, have), do: is_integer(bytes) and have >= bytes
 
-  # An attempt that brought something is followed by another.
+  # The attempts are counted anew after one that made progress.
   defp attempt(state, count) do
     device = state.part |> File.open([:append, :raw, :binary]) |> file!("write", state.part)
     {outcome, after_it} = transfer(state, device)
@@ -111,7 +116,7 @@ defmodule Dala.ML.Models.Download do
   defp kept(0), do: ""
 
   defp kept(have) do
-    "; the #{Dala.Gpu.Compute.Bytes.format(have)} that have arrived are kept for the next time"
+    "; the #{Dala.Gpu.Compute.Bytes.format(have)} received so far are kept for the next attempt"
   end
 
   defp transfer(state, device) do
@@ -121,7 +126,7 @@ defmodule Dala.ML.Models.Download do
     File.close(device)
   end
 
-  # The server may send everything instead of the rest.
+  # The server may send the whole file instead of the requested range.
   defp begin(state, device, total, offset) do
     state = if offset == state.have, do: state, else: restart(state, device)
     total = state.wanted.bytes || total
@@ -130,7 +135,7 @@ defmodule Dala.ML.Models.Download do
   end
 
   defp restart(state, device) do
-    # The file is open for appending, so what is left of it is where the next bytes go.
+    # The file is open for appending, so after truncation the next bytes go to its start.
     {:ok, 0} = :file.position(device, 0)
     :file.truncate(device) |> file!("write", state.part)
     %{state | have: 0, hash: new_hash()}
@@ -144,14 +149,14 @@ defmodule Dala.ML.Models.Download do
 
       fail!(
         :checksum_mismatch,
-        "#{state.wanted.address} has more than the #{state.wanted.bytes || @most_bytes} bytes expected"
+        "#{state.wanted.address} has more than the expected #{state.wanted.bytes || @most_bytes} bytes"
       )
     end
 
-    with {:error, _posix} = error <- :file.write(device, bytes) do
-      # A full disk is not to stay full because of this.
+    with {:error, reason} <- :file.write(device, bytes) do
+      # Removing the part file frees the space on a full disk.
       drop(state.part)
-      file!(error, "write", state.part)
+      file_failed!(reason, "write", state.part)
     end
 
     state.report.({:progress, have, state.total})
@@ -162,8 +167,8 @@ defmodule Dala.ML.Models.Download do
        when is_integer(bytes) and have < bytes do
     fail!(
       :download_failed,
-      "#{state.wanted.address} ended after #{have} of #{bytes} bytes; what has arrived is kept " <>
-        "for the next time",
+      "#{state.wanted.address} ended after #{have} of #{bytes} bytes, which are kept for the " <>
+        "next attempt",
       %{address: state.wanted.address, bytes: have}
     )
   end
@@ -198,8 +203,8 @@ defmodule Dala.ML.Models.Download do
       :eof ->
         {hash, bytes}
 
-      error ->
-        file!(error, "read", path)
+      {:error, reason} ->
+        file_failed!(reason, "read", path)
     end
   end
 

@@ -1,14 +1,13 @@
 defmodule Dala.ML.Models.Entry do
   @moduledoc false
-  # What the registry knows of a model: where its files come from, under which terms, and how they
-  # are used.
+  # The registry's data of a model: the source of its files, their licence, and how they are used.
   #
-  #   source   {:npm, package, bytes}: an npm package with its version, and the size of its download
-  #            {:url, address, bytes, sha256}: a file or .tar.gz archive
-  #   files    what is taken from the package or archive, and what it is called once installed;
-  #            an archive whose checksum is known needs none for its files
-  #   licence  a name, who grants it, and, where it must be agreed to first, what it asks
-  #   contracts  by the format of the file, since a file of the user's own may have another one
+  #   source     {:npm, package, bytes}: an npm package with its version, and the download size
+  #              {:url, address, bytes, sha256}: a file or .tar.gz archive
+  #   files      the files to take from the package or archive, and their names once installed; the
+  #              files of an archive with a checksum need none of their own
+  #   licence    its name, the licensor, and, if it must be accepted, its conditions
+  #   contracts  by file format, since the user's own file may have another format
 
   alias Dala.ML.Models.Contract
 
@@ -51,20 +50,20 @@ defmodule Dala.ML.Models.Entry do
     end
   end
 
-  @doc "What the model is for."
+  @doc "Returns the task of the model."
   @spec task(t()) :: Contract.task()
   def task(entry), do: contract(entry).task
 
-  @doc "How the registry's own files are used."
+  @doc "Returns the contract of the registry's own files."
   @spec contract(t()) :: Contract.t()
   def contract(entry), do: Map.fetch!(entry.contracts, format(entry))
 
-  @doc "How many bytes are downloaded."
+  @doc "Returns the size of the download in bytes."
   @spec download_bytes(t()) :: pos_integer()
   def download_bytes(%__MODULE__{source: {:npm, _package, bytes}}), do: bytes
   def download_bytes(%__MODULE__{source: {:url, _address, bytes, _sha256}}), do: bytes
 
-  @doc "How many bytes the installed files have, or nil where only the archive's size is known."
+  @doc "Returns the size of the installed files, or nil if only the archive's size is known."
   @spec bytes(t()) :: pos_integer() | nil
   def bytes(%__MODULE__{files: files}) do
     sizes = Enum.map(files, & &1.bytes)

@@ -1,9 +1,9 @@
 defmodule Dala.ML.Models.Files do
   @moduledoc false
-  # Puts the files of a model into the folder that is prepared for it: those that the registry
-  # names, from an archive; or the one model that a file, a folder or an archive of the user's has.
-  # The model itself becomes model.onnx, model.tflite or model.json; weights keep their names, by
-  # which a TF.js model refers to them.
+  # Copies the files of a model into the workspace: those listed by the registry, from an archive;
+  # or the single model in a file, a directory or an archive of the user. The model itself is
+  # renamed to model.onnx, model.tflite or model.json; weight files keep their names, because a
+  # TF.js model refers to them by name.
 
   import Dala.ML.Models.Failure
 
@@ -11,7 +11,7 @@ defmodule Dala.ML.Models.Files do
 
   @extensions %{onnx: ".onnx", tflite: ".tflite", tfjs: ".json"}
 
-  @doc "Takes the files of the registry from an archive, and checks each."
+  @doc "Extracts the files listed by the registry from an archive, and verifies each."
   @spec from_registry(Path.t(), [Entry.file()], Path.t()) :: [Receipt.file()]
   def from_registry(archive, files, folder) do
     paths = if Enum.any?(files, &(&1.from =~ "*")), do: Archive.list(archive), else: []
@@ -25,7 +25,7 @@ defmodule Dala.ML.Models.Files do
     written
   end
 
-  @doc "Takes the one model that is in an archive."
+  @doc "Extracts the single model from an archive."
   @spec from_archive(Path.t(), Path.t()) :: [Receipt.file()]
   def from_archive(archive, folder) do
     {from, to} = archive |> Archive.list() |> only!("the archive #{Path.basename(archive)}")
@@ -42,13 +42,13 @@ defmodule Dala.ML.Models.Files do
     end
   end
 
-  @doc "Takes a model from the disk: a file, or a folder with a model.json."
+  @doc "Copies a model from the disk: a file, or a directory with a model.json."
   @spec from_disk(Path.t(), Path.t()) :: [Receipt.file()]
   def from_disk(path, folder) do
     path = if File.dir?(path), do: Path.join(path, "model.json"), else: path
 
     unless File.regular?(path),
-      do: fail!(:model_not_found, "there is no file #{path}", %{paths: [path]})
+      do: fail!(:model_not_found, "#{path} does not exist", %{paths: [path]})
 
     to = model_name!(path)
     model = copy!(path, Path.join(folder, to))
@@ -65,7 +65,7 @@ defmodule Dala.ML.Models.Files do
     [model | shards]
   end
 
-  # Which file of an archive is the model, and what it is called from now on.
+  # The path of the model in an archive, and its name once installed.
   defp only!(paths, what) do
     models =
       for path <- paths,
@@ -105,11 +105,12 @@ defmodule Dala.ML.Models.Files do
 
   defp model_name!(path), do: "model" <> (@extensions[Entry.format_of(path)] || unknown!(path))
 
+  @spec unknown!(Path.t()) :: no_return()
   defp unknown!(path) do
-    fail!(:unsupported, "#{path} is none of .onnx, .tflite, model.json and .tar.gz")
+    fail!(:unsupported, "expected an .onnx, .tflite, model.json or .tar.gz file, got: #{path}")
   end
 
-  # The files of weights that a TF.js model names. They are to be beside it.
+  # The weight files that a TF.js model lists. They must be in its directory.
   defp shards(path) do
     text = path |> File.read() |> file!("read", path)
 
@@ -120,7 +121,7 @@ defmodule Dala.ML.Models.Files do
          true <- Enum.all?(names, &plain?/1) do
       names
     else
-      _other -> fail!(:invalid_model, "#{path} is no TF.js model: it has no list of weights")
+      _other -> fail!(:invalid_model, "#{path} is not a TF.js model: it has no list of weights")
     end
   end
 
@@ -149,7 +150,7 @@ defmodule Dala.ML.Models.Files do
 
   defp copy!(from, to) do
     unless File.regular?(from),
-      do: fail!(:model_not_found, "there is no file #{from}", %{paths: [from]})
+      do: fail!(:model_not_found, "#{from} does not exist", %{paths: [from]})
 
     from |> File.cp(to) |> file!("copy to", to)
     {sha256, bytes} = Download.checksum(to)

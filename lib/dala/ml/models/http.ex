@@ -1,196 +1,209 @@
 defmodule Dala.ML.Models.Http do
   @moduledoc false
-  # GET as a stream, from some byte on, by OTP's own client. Certificates are checked against those
-  # that the system trusts (or the file that SSL_CERT_FILE names); a redirect may not leave https.
-  # HTTPS_PROXY and NO_PROXY are heeded.
+  # Streaming GET from an offset. Certificates are verified against the system's trust store (or the
+  # file in SSL_CERT_FILE). A redirect may not leave https; plain http is allowed for localhost
+  # only, and may redirect to localhost or to https.
+  #
+  # Every response ends in an outcome and takes little memory: only the head and the bytes of a
+  # download are read, piece by piece. OTP's own client would buffer the whole body of an error
+  # page.
 
-  # Without any news for that long, the connection counts as lost.
+  alias Dala.ML.Models.{HttpBody, HttpConnection}
+
+  # A connection without data for this long (in ms) counts as lost.
   @silence 60_000
-  @connect 30_000
   @redirects 5
+  @most_headers 200
+  @this_machine ["localhost", "127.0.0.1", "::1"]
 
   @type outcome :: :done | {:lost, String.t()}
 
   @doc """
-  Asks for the bytes from `offset` on. `start` is called with the total size, where the server says
-  it, and the offset that it begins at; `data` with each piece. Both take and give the state.
+  Requests the bytes from `offset` on. `start` is called with the total size, or nil if the server
+  does not send it, and the actual offset; it returns the state. `data` is called with each piece
+  and the state, and returns the new state.
   """
   @spec get(String.t(), non_neg_integer(), state, start, data) :: {outcome(), state}
         when state: var,
              start: (pos_integer() | nil, non_neg_integer() -> state),
              data: (binary(), state -> state)
   def get(address, offset, state, start, data) do
-    for app <- [:inets, :ssl], do: {:ok, _started} = Application.ensure_all_started(app)
-    request(address, offset, state, start, data, @redirects)
-  end
+    {:ok, _started} = Application.ensure_all_started(:ssl)
 
-  defp request(address, offset, state, start, data, redirects) do
-    range = if offset > 0, do: [{'range', 'bytes=#{offset}-'}], else: []
-    headers = [{'user-agent', 'dala_gpu'}, {'connection', 'close'} | range]
-    uri = URI.parse(address)
-    proxy(uri)
-
-    {:ok, id} =
-      :httpc.request(
-        :get,
-        {String.to_charlist(address), headers},
-        [autoredirect: false, connect_timeout: @connect, ssl: tls(uri.host)],
-        sync: false,
-        stream: {:self, :once},
-        body_format: :binary
-      )
-
-    try do
-      case first(id, offset) do
-        {:stream, pid, total, from} ->
-          stream(id, pid, start.(total, from), data)
-
-        {:redirect, _location} when redirects == 0 ->
-          {{:lost, "it redirects too often"}, state}
-
-        {:redirect, location} ->
-          location = uri |> URI.merge(location) |> URI.to_string()
-
-          if uri.scheme == "https" and not String.starts_with?(location, "https:"),
-            do: {{:lost, "it redirects to #{location}, which is not https"}, state},
-            else: request(location, offset, state, start, data, redirects - 1)
-
-        # What there is is all there is, or does not fit what the server has now.
-        :all_there ->
-          {:done, start.(nil, offset)}
-
-        {:lost, why} ->
-          {{:lost, why}, state}
-      end
-    after
-      :httpc.cancel_request(id)
+    case usable(address) do
+      {:ok, uri} -> request(uri, offset, state, start, data, @redirects)
+      {:error, why} -> {{:lost, why}, state}
     end
   end
 
-  defp first(id, offset) do
-    receive do
-      {:http, {^id, :stream_start, headers, pid}} ->
-        {from, total} = range(headers)
-        {:stream, pid, total, from}
+  defp request(uri, offset, state, start, data, redirects) do
+    case HttpConnection.open(uri) do
+      {:ok, connection, target} ->
+        answer =
+          try do
+            with :ok <- HttpConnection.transmit(connection, question(uri, target, offset)),
+                 {:ok, status, phrase, headers} <- head(connection) do
+              answered(connection, {status, phrase, headers}, offset, state, start, data)
+            end
+          after
+            HttpConnection.close(connection)
+          end
 
-      {:http, {^id, {:error, reason}}} ->
-        {:lost, explain(reason)}
+        follow(answer, uri, offset, state, start, data, redirects)
 
-      {:http, {^id, {{_version, 416, _phrase}, _headers, _body}}} when offset > 0 ->
-        :all_there
-
-      {:http, {^id, {{_version, status, phrase}, headers, _body}}} ->
-        case header(headers, 'location') do
-          location when status in [301, 302, 303, 307, 308] and location != nil ->
-            {:redirect, List.to_string(location)}
-
-          _none ->
-            {:lost, "the server answers #{status} #{phrase}"}
-        end
-    after
-      @silence -> {:lost, "the server does not answer"}
+      {:error, why} ->
+        {{:lost, why}, state}
     end
   end
 
-  # Only an answer with the rest has a range: `bytes 100-299/300`.
-  defp range(headers) do
-    with range when range != nil <- header(headers, 'content-range'),
-         [_all, from, total] <- Regex.run(~r/^bytes (\d+)-\d+\/(\d+|\*)/, List.to_string(range)) do
-      {String.to_integer(from), if(total != "*", do: String.to_integer(total))}
-    else
-      _whole -> {0, length_of(header(headers, 'content-length'))}
+  # The connection of the response is already closed.
+  defp follow({:redirect, _location}, _uri, _offset, state, _start, _data, 0),
+    do: {{:lost, "it redirects too often"}, state}
+
+  defp follow({:redirect, location}, uri, offset, state, start, data, redirects) do
+    case redirected(uri, location) do
+      {:ok, uri} -> request(uri, offset, state, start, data, redirects - 1)
+      {:error, why} -> {{:lost, why}, state}
     end
   end
 
-  defp length_of(nil), do: nil
+  defp follow({:lost, why}, _uri, _offset, state, _start, _data, _redirects),
+    do: {{:lost, why}, state}
 
-  defp length_of(text) do
-    case text |> List.to_string() |> Integer.parse() do
-      {length, ""} when length > 0 -> length
-      _other -> nil
+  defp follow({:error, why}, _uri, _offset, state, _start, _data, _redirects),
+    do: {{:lost, why}, state}
+
+  defp follow({:ended, outcome, state}, _uri, _offset, _before, _start, _data, _redirects),
+    do: {outcome, state}
+
+  defp question(uri, target, offset) do
+    port = if uri.port == URI.default_port(uri.scheme), do: "", else: ":#{uri.port}"
+    host = if uri.host =~ ":", do: "[#{uri.host}]", else: uri.host
+    range = if offset > 0, do: "range: bytes=#{offset}-\r\n", else: ""
+
+    "GET #{target} HTTP/1.1\r\nhost: #{host}#{port}\r\nuser-agent: dala_gpu\r\n" <>
+      "accept: */*\r\nconnection: close\r\n#{range}\r\n"
+  end
+
+  defp answered(connection, {status, _phrase, headers}, _offset, _state, start, data)
+       when status in [200, 206] do
+    {from, total} = range(status, headers)
+
+    with {:ok, framing} <- HttpBody.framing(headers) do
+      {outcome, state} = HttpBody.stream(connection, framing, start.(total, from), data, @silence)
+
+      {:ended, outcome, state}
     end
   end
 
-  defp stream(id, pid, state, data) do
-    :ok = :httpc.stream_next(pid)
+  # Range not satisfiable: the file is complete, or has changed on the server.
+  defp answered(_connection, {416, _phrase, _headers}, offset, _state, start, _data)
+       when offset > 0,
+       do: {:ended, :done, start.(nil, offset)}
 
-    receive do
-      {:http, {^id, :stream, bytes}} -> stream(id, pid, data.(bytes, state), data)
-      {:http, {^id, :stream_end, _headers}} -> {:done, state}
-      {:http, {^id, {:error, reason}}} -> {{:lost, explain(reason)}, state}
-    after
-      @silence -> {{:lost, "no more bytes come"}, state}
-    end
-  end
-
-  defp header(headers, name) do
-    Enum.find_value(headers, fn {key, value} ->
-      if :string.lowercase(key) == name, do: value
-    end)
-  end
-
-  defp tls(host) do
-    [
-      verify: :verify_peer,
-      depth: 8,
-      server_name_indication: String.to_charlist(host),
-      customize_hostname_check: [match_fun: :public_key.pkix_verify_hostname_match_fun(:https)]
-    ] ++ trusted()
-  end
-
-  defp trusted do
-    case System.get_env("SSL_CERT_FILE") do
-      file when file in [nil, ""] -> [cacerts: system_certificates()]
-      file -> [cacertfile: file]
-    end
-  end
-
-  defp system_certificates do
-    :public_key.cacerts_get()
-  rescue
-    # A system without any trusts nobody.
-    _none -> []
-  end
-
-  defp proxy(%URI{scheme: scheme}) do
-    name = if scheme == "https", do: "HTTPS_PROXY", else: "HTTP_PROXY"
-    address = System.get_env(name) || System.get_env(String.downcase(name)) || ""
-    option = if scheme == "https", do: :https_proxy, else: :proxy
-
-    case URI.parse(address) do
-      %URI{host: host, port: port} when host not in [nil, ""] and port != nil ->
-        :httpc.set_options([{option, {{String.to_charlist(host), port}, no_proxy()}}])
+  defp answered(_connection, {status, phrase, headers}, _offset, _state, _start, _data) do
+    case headers["location"] do
+      location when status in [301, 302, 303, 307, 308] and location != nil ->
+        {:redirect, location}
 
       _none ->
-        :ok
+        {:lost, "the server answers #{status} #{shown(phrase)}"}
     end
   end
 
-  defp no_proxy do
-    hosts = System.get_env("NO_PROXY") || System.get_env("no_proxy") || ""
+  # The status and the headers, by lower-case name; of repeated headers the first.
+  defp head(connection, answers \\ 10)
+  defp head(_connection, 0), do: {:error, "the server sent too many headers"}
 
-    [
-      'localhost',
-      '127.0.0.1'
-      | for(
-          host <- String.split(hosts, ",", trim: true),
-          do: String.to_charlist(String.trim(host))
-        )
-    ]
-  end
+  defp head(connection, answers) do
+    case HttpConnection.line(connection, @silence) do
+      {:ok, {:http_response, _version, status, _phrase}} when status in 100..199 ->
+        with {:ok, _headers} <- headers(connection, %{}, 0), do: head(connection, answers - 1)
 
-  defp explain({:failed_connect, details}) do
-    case List.keyfind(List.wrap(details), :inet, 0) do
-      {:inet, _options, {:tls_alert, {_kind, text}}} -> "no secure connection: #{text}"
-      {:inet, _options, reason} -> "no connection: #{reason_text(reason)}"
-      _other -> "no connection: #{inspect(details)}"
+      {:ok, {:http_response, _version, status, phrase}} ->
+        with {:ok, headers} <- headers(connection, %{}, 0), do: {:ok, status, phrase, headers}
+
+      {:ok, _other} ->
+        {:error, "the server does not speak http"}
+
+      {:error, why} ->
+        {:error, why}
     end
   end
 
-  defp explain(:socket_closed_remotely), do: "the connection was cut"
-  defp explain(:timeout), do: "the server does not answer"
-  defp explain(reason), do: reason_text(reason)
+  defp headers(_connection, _headers, count) when count > @most_headers,
+    do: {:error, "the server sent too many headers"}
 
-  defp reason_text(reason) when is_atom(reason), do: reason |> :inet.format_error() |> to_string()
-  defp reason_text(reason), do: inspect(reason)
+  defp headers(connection, headers, count) do
+    case HttpConnection.line(connection, @silence) do
+      {:ok, {:http_header, _, name, _, value}} ->
+        headers =
+          Map.put_new(headers, name |> to_string() |> String.downcase(), String.trim(value))
+
+        headers(connection, headers, count + 1)
+
+      {:ok, :http_eoh} ->
+        {:ok, headers}
+
+      {:ok, _other} ->
+        {:error, "the server sent an invalid header"}
+
+      {:error, why} ->
+        {:error, why}
+    end
+  end
+
+  # Only a partial response has a range: `bytes 100-299/300`.
+  defp range(status, headers) do
+    with 206 <- status,
+         range when range != nil <- headers["content-range"],
+         [_all, from, total] <- Regex.run(~r/^bytes (\d{1,18})-\d+\/(\d{1,18}|\*)/, range) do
+      {String.to_integer(from), if(total != "*", do: String.to_integer(total))}
+    else
+      _whole -> {0, HttpBody.length_of(headers)}
+    end
+  end
+
+  @doc false
+  # The URL that a redirect leads to.
+  @spec redirected(URI.t(), String.t()) :: {:ok, URI.t()} | {:error, String.t()}
+  def redirected(from, location) do
+    shown = shown(location)
+
+    with {:ok, relative} <- parse(location),
+         {:ok, uri} <- from |> URI.merge(relative) |> URI.to_string() |> usable() do
+      if uri.scheme == "https" or (from.scheme == "http" and uri.host in @this_machine),
+        do: {:ok, uri},
+        else: {:error, "it redirects to #{shown}, which is not https"}
+    else
+      {:error, why} -> {:error, "it redirects to #{shown}: #{why}"}
+    end
+  end
+
+  # `URI.new/1` raises for invalid UTF-8, and accepts an empty port.
+  defp parse(text) do
+    with true <- text =~ ~r/\A[\x21-\x7E]*\z/,
+         {:ok, %URI{port: port} = uri} when is_integer(port) or port == nil <- URI.new(text) do
+      {:ok, uri}
+    else
+      _other -> {:error, "it is not a valid URL"}
+    end
+  end
+
+  defp usable(address) do
+    with {:ok, uri} <- parse(address) do
+      cond do
+        uri.scheme not in ["http", "https"] -> {:error, "only https is supported"}
+        uri.host in [nil, ""] or byte_size(uri.host) > 255 -> {:error, "it has no valid host"}
+        uri.port not in 1..65_535 -> {:error, "#{uri.port} is not a valid port"}
+        true -> {:ok, uri}
+      end
+    end
+  end
+
+  # Text from a server may contain anything.
+  defp shown(text) do
+    text = if String.valid?(text), do: text, else: inspect(text)
+    text |> String.slice(0, 200) |> String.replace(~r/[^[:print:]]/u, "?")
+  end
 end

@@ -1,13 +1,14 @@
 defmodule Dala.ML.Models.Installer do
   @moduledoc false
-  # Installs, imports and removes. Every function prepares everything aside, under the model's lock,
-  # and changes what is installed by a rename; see Workspace. They raise the library's error.
+  # Installs, imports and removes models. Every function prepares its result in a workspace, under
+  # the model's lock, and commits it by a rename; see Workspace. They raise Dala.Gpu.Compute.Error.
   #
-  # `step` is called between any two steps, so that tests can end the process there.
+  # `step` is called between steps, so that tests can kill the process there.
 
+  import Bitwise, only: [band: 2]
   import Dala.ML.Models.Failure
 
-  alias Dala.ML.Models.{Download, Entry, Files, Npm, Receipt, Workspace}
+  alias Dala.ML.Models.{Download, Entry, Files, Location, Npm, Receipt, Workspace}
 
   @type option ::
           {:models_dir, Path.t()}
@@ -17,7 +18,7 @@ defmodule Dala.ML.Models.Installer do
           | {:report, (term() -> any())}
           | {:step, (atom() -> any())}
 
-  @doc "Gives `:installed`, or `:already` where it is installed and not `force`d."
+  @doc "Returns `:installed`, or `:already` if it was installed before and `force` is not set."
   @spec install(Entry.t(), [option()]) :: {:installed | :already, Path.t()}
   def install(entry, opts) do
     source = source!(entry, opts[:source], opts[:sha256])
@@ -33,7 +34,7 @@ defmodule Dala.ML.Models.Installer do
     end)
   end
 
-  @doc "Makes a file that the user has the model of that name."
+  @doc "Installs a local file as the model of that name."
   @spec import(Entry.t(), Path.t(), [option()]) :: {:installed, Path.t()}
   def import(entry, path, opts) do
     path = Path.expand(path)
@@ -49,7 +50,7 @@ defmodule Dala.ML.Models.Installer do
     end)
   end
 
-  @doc "Removes what install/2 or import/3 put there."
+  @doc "Removes a model that was installed or imported."
   @spec remove(Entry.t(), [option()]) :: :removed | :not_installed
   def remove(entry, opts) do
     models_dir = opts[:models_dir]
@@ -68,7 +69,7 @@ defmodule Dala.ML.Models.Installer do
 
   defp prepare(entry, opts, function) do
     models_dir = opts[:models_dir]
-    File.mkdir_p(models_dir) |> file!("make", models_dir)
+    make_folder(models_dir)
 
     outcome =
       Workspace.open(models_dir, entry.name, waiting(entry, opts), fn workspace ->
@@ -77,6 +78,14 @@ defmodule Dala.ML.Models.Installer do
       end)
 
     {outcome, Workspace.target(models_dir, entry.name)}
+  end
+
+  # A new directory is not world-writable, whatever the umask.
+  defp make_folder(models_dir) do
+    new? = not File.exists?(models_dir)
+    File.mkdir_p(models_dir) |> file!("make", models_dir)
+    if new?, do: File.chmod(models_dir, band(File.stat!(models_dir).mode, 0o755))
+    with {:error, error} <- Location.trusted([models_dir]), do: raise(error)
   end
 
   defp finish(workspace, [model | _weights] = files, origin, licence, opts) do
@@ -100,7 +109,7 @@ defmodule Dala.ML.Models.Installer do
   defp source!(entry, nil, nil), do: entry.source
 
   defp source!(_entry, nil, _sha256),
-    do: fail!(:invalid_param, "a checksum needs the address of a source that it is of")
+    do: fail!(:invalid_param, "sha256 was given without a source")
 
   defp source!(_entry, address, sha256) do
     if is_binary(sha256) and sha256 =~ ~r/\A[0-9a-fA-F]{64}\z/ do
@@ -108,7 +117,7 @@ defmodule Dala.ML.Models.Installer do
     else
       fail!(
         :invalid_param,
-        "the source #{address} needs its SHA-256, 64 hexadecimal digits, got: #{inspect(sha256)}"
+        "expected the SHA-256 of #{address}, 64 hexadecimal digits, got: #{inspect(sha256)}"
       )
     end
   end
@@ -134,7 +143,7 @@ defmodule Dala.ML.Models.Installer do
       if archive?(name) do
         Files.from_archive(path, workspace.new)
       else
-        # What was downloaded has no name of its own.
+        # The downloaded file does not have its original name.
         named = Path.join(workspace.folder, name)
         File.cp(path, named) |> file!("copy to", named)
         Files.from_disk(named, workspace.new)

@@ -1,16 +1,16 @@
 defmodule Dala.ML.Models.Json do
   @moduledoc false
-  # JSON, as far as receipts and the lists of weights in TF.js models need it: OTP has no module for
-  # it yet. Objects are maps with strings as keys. Text comes from anywhere, so nesting is limited
-  # and anything unexpected is `:error`.
+  # JSON for receipts and the weight lists of TF.js models: OTP 25 has no module for it. Objects are
+  # maps with string keys. The input is not trusted, so nesting is limited and anything unexpected
+  # is `:error`.
 
   @depth 64
 
-  @doc "Writes a value, maps with sorted keys, for people to read."
+  @doc "Encodes a value, indented and with sorted keys."
   @spec encode(term()) :: String.t()
   def encode(value), do: IO.iodata_to_binary([write(value, ""), "\n"])
 
-  @doc "Reads a value."
+  @doc "Decodes a value."
   @spec decode(binary()) :: {:ok, term()} | :error
   def decode(text) when is_binary(text) do
     with {value, rest} <- value(space(text), @depth), "" <- space(rest) do
@@ -72,7 +72,7 @@ defmodule Dala.ML.Models.Json do
   defp after_number(text, number),
     do: binary_part(text, byte_size(number), byte_size(text) - byte_size(number))
 
-  # Erlang's floats have a point always, and no number beyond their range.
+  # Float.parse/1 requires a decimal point, and raises outside the range of a double.
   defp float(number) do
     number = if number =~ ".", do: number, else: String.replace(number, ~r/e/i, ".0e")
 

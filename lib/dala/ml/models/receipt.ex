@@ -1,7 +1,7 @@
 defmodule Dala.ML.Models.Receipt do
   @moduledoc false
-  # dala.json in the folder of an installed model: which file is the model, where everything came
-  # from, under which licence, and what it was when it was installed.
+  # dala.json in the directory of an installed model: the model's file, its source and licence, and
+  # the sizes and checksums of all files at installation.
 
   import Dala.ML.Models.Failure
 
@@ -24,7 +24,7 @@ defmodule Dala.ML.Models.Receipt do
     File.write(path, Json.encode(receipt), [:sync]) |> file!("write", path)
   end
 
-  @doc "Reads the receipt of a folder; nil when there is none, or none that makes sense."
+  @doc "Reads the receipt of a directory; nil if it is missing or invalid."
   @spec read(Path.t()) :: t() | nil
   def read(folder) do
     with {:ok, text} <- File.read(Path.join(folder, @file_name)),
@@ -44,7 +44,7 @@ defmodule Dala.ML.Models.Receipt do
     end
   end
 
-  @doc "The files that are no longer what was installed, with what is wrong with them."
+  @doc "Returns the files that have changed since the installation, with the problem of each."
   @spec damaged(Path.t(), t()) :: [{String.t(), String.t()}]
   def damaged(folder, receipt) do
     for %{name: name, bytes: bytes, sha256: sha256} <- receipt.files,

@@ -1,12 +1,12 @@
 defmodule Dala.ML.Models.Workspace do
   @moduledoc false
-  # How the folder of a model comes to be all at once. Everything is prepared in
+  # Makes installation atomic. The model's directory is prepared as
   #
   #     MODELS_DIR/.install/NAME-UNIQUE/new
   #
-  # which is on the same disk as MODELS_DIR/NAME, and becomes that by a rename. What a process that
-  # was killed leaves in .install is removed by the next one that holds the model's lock; downloads
-  # (NAME-CHECKSUM.part) stay, to be continued.
+  # on the same file system as MODELS_DIR/NAME, and renamed to it. Files that a killed process
+  # leaves in .install are removed by the next holder of the model's lock, except for downloads
+  # (NAME-CHECKSUM.part), which are resumed.
 
   import Dala.ML.Models.Failure
 
@@ -17,11 +17,11 @@ defmodule Dala.ML.Models.Workspace do
 
   @type t :: %__MODULE__{name: atom(), target: Path.t(), folder: Path.t(), new: Path.t()}
 
-  @doc "Where a model is once it is installed."
+  @doc "Returns the directory of an installed model."
   @spec target(Path.t(), atom()) :: Path.t()
   def target(models_dir, name), do: Path.join(models_dir, to_string(name))
 
-  @doc "Holds the model's lock, and hands over a new workspace, which is gone afterwards."
+  @doc "Calls the function with a new workspace, under the model's lock, and removes it afterwards."
   @spec open(Path.t(), atom(), (String.t() -> any()), (t() -> result)) :: result
         when result: var
   def open(models_dir, name, waiting, function) do
@@ -48,11 +48,11 @@ defmodule Dala.ML.Models.Workspace do
       end
     end)
   after
-    # Only when nothing is left in it.
+    # This succeeds only if the directory is empty.
     File.rmdir(Path.join(models_dir, ".install"))
   end
 
-  @doc "The file that a download with this checksum goes to."
+  @doc "Returns the part file of a download with this checksum."
   @spec part(t(), String.t()) :: Path.t()
   def part(workspace, sha256) do
     Path.join(
@@ -61,7 +61,7 @@ defmodule Dala.ML.Models.Workspace do
     )
   end
 
-  @doc "Removes downloads of this model, but for one."
+  @doc "Removes the part files of this model, except for one."
   @spec drop_parts(t(), Path.t() | nil) :: :ok
   def drop_parts(workspace, keep \\ nil) do
     root = Path.dirname(workspace.folder)
@@ -75,7 +75,7 @@ defmodule Dala.ML.Models.Workspace do
     :ok
   end
 
-  @doc "Puts what was prepared into its place. What was there before is there until then."
+  @doc "Renames the prepared directory to its target, and moves the previous one out of the way."
   @spec commit(t(), (atom() -> any())) :: :ok
   def commit(%__MODULE__{target: target, new: new} = workspace, step) do
     replaced = Path.join(workspace.folder, "replaced")
@@ -87,19 +87,19 @@ defmodule Dala.ML.Models.Workspace do
       :ok ->
         :ok
 
-      error ->
+      {:error, reason} ->
         if before?, do: File.rename(replaced, target)
-        file!(error, "install", target)
+        file_failed!(reason, "install", target)
     end
   end
 
-  @doc "Takes an installed model away, all at once."
+  @doc "Removes an installed model atomically."
   @spec remove(t()) :: :ok
   def remove(%__MODULE__{target: target, folder: folder}),
     do: File.rename(target, Path.join(folder, "removed")) |> file!("remove", target)
 
-  # The holder of the lock is alone with everything that has the model's name. A process that was
-  # killed between the two renames of commit/2 left the old one: it comes back.
+  # The holder of the lock owns all entries with the model's name. If a process was killed between
+  # the two renames of commit/2, the previous model is restored.
   defp sweep(root, name, target) do
     for entry <- list(root),
         String.starts_with?(entry, "#{name}-"),

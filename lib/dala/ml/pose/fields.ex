@@ -1,6 +1,6 @@
 defmodule Dala.ML.Pose.Fields do
   @moduledoc false
-  # The outputs of PoseNet, by what they are: numbers for each cell of a grid over the input.
+  # The outputs of PoseNet: fields with a value for each cell of a grid over the input.
 
   alias Dala.Gpu.Compute.Buffer
   alias Dala.ML.Output
@@ -21,7 +21,7 @@ defmodule Dala.ML.Pose.Fields do
   ]
   defstruct @enforce_keys
 
-  @doc "Tells the outputs apart by their channels; forward and backward may be nil."
+  @doc "Identifies the outputs by their channels; forward and backward may be nil."
   def new!(named, size, sigmoid?, stride) do
     {layout, {h, w}} = Enum.find_value([:nhwc, :nchw], &grid(named, &1)) || unlike!(named)
     {heat, _name} = field(named, @keypoints, layout, {h, w})
@@ -51,8 +51,8 @@ defmodule Dala.ML.Pose.Fields do
     }
   end
 
-  # The grid that heatmaps and offsets share in a layout, or nil. Where a grid has 17 cells along a
-  # side, each alone might be either.
+  # The grid that heatmaps and offsets share in a layout, or nil. Both are needed, because the shape
+  # of one alone is ambiguous if the grid has 17 cells along a side.
   defp grid(named, layout) do
     Enum.find_value(named, fn {_name, %{shape: shape}} ->
       with {@keypoints, grid} <- dims(shape, layout),
@@ -77,6 +77,7 @@ defmodule Dala.ML.Pose.Fields do
 
   defp back?({name, _buffer}), do: name != nil and name =~ ~r/bwd|backward/i
 
+  @spec unlike!(list()) :: no_return()
   defp unlike!(named) do
     Output.unfit!(
       "expected heatmaps {1, h, w, 17} and offsets {1, h, w, 34}, or {1, c, h, w}, or keypoints " <>
@@ -84,7 +85,7 @@ defmodule Dala.ML.Pose.Fields do
     )
   end
 
-  # A convolution with a stride of s leaves n / s cells of n, rounded up.
+  # A convolution with stride s has ceil(n / s) cells for n pixels.
   defp strides!(nil, {width, height}, {w, h}), do: {stride(width, w), stride(height, h)}
   defp strides!(stride, _size, _grid) when is_integer(stride) and stride > 0, do: {stride, stride}
 
@@ -98,7 +99,7 @@ defmodule Dala.ML.Pose.Fields do
       max(1, round((size - 1) / max(1, cells - 1)))
   end
 
-  @doc "The best cell of each keypoint, as its score and its place in the input."
+  @doc "Returns the score and the position in the input of each keypoint's best cell."
   def highest(fields) do
     for k <- 0..(@keypoints - 1) do
       {_level, cell} =
@@ -117,10 +118,10 @@ defmodule Dala.ML.Pose.Fields do
     end
   end
 
-  @doc "The score of a keypoint at a cell as it came, or nil for no number."
+  @doc "Returns the raw score of a keypoint at a cell, or nil if it is not a finite number."
   def heat(fields, cell, k), do: at(fields, fields.heat, @keypoints, cell, k)
 
-  @doc "The same from 0 to 1; what is no number is 0."
+  @doc "Returns the score of a keypoint at a cell from 0 to 1; 0 if it is not a finite number."
   def score(fields, cell, k) do
     case heat(fields, cell, k) do
       nil -> 0.0
@@ -128,22 +129,22 @@ defmodule Dala.ML.Pose.Fields do
     end
   end
 
-  @doc "Where in the input the keypoint of a cell is."
+  @doc "Returns the position in the input of the keypoint of a cell."
   def place(%{stride: {sx, sy}} = fields, {y, x} = cell, k) do
     {dx, dy} = vector(fields, fields.offsets, 2 * @keypoints, cell, k)
     {x * sx + dx, y * sy + dy}
   end
 
-  @doc "Along an edge of the body: the vector of a field of ways at a cell."
+  @doc "Returns the displacement along an edge of the body at a cell."
   def way(fields, field, cell, edge), do: vector(fields, field, 32, cell, edge)
 
-  @doc "The cell nearest to a place."
+  @doc "Returns the cell nearest to a position."
   def cell(%{stride: {sx, sy}} = fields, {x, y}),
     do: {near(y / sy, fields.height), near(x / sx, fields.width)}
 
   defp near(place, cells), do: place |> round() |> max(0) |> min(cells - 1)
 
-  # The first half of the channels is y.
+  # The first half of the channels is y, the second x.
   defp vector(fields, field, channels, cell, k) do
     dy = at(fields, field, channels, cell, k) || 0.0
     dx = at(fields, field, channels, cell, k + div(channels, 2)) || 0.0

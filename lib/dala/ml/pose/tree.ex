@@ -1,12 +1,12 @@
 defmodule Dala.ML.Pose.Tree do
   @moduledoc false
-  # Poses of several people: from a keypoint that is surer than those around it, the others are
-  # found along the edges of the body, by the vectors that PoseNet gives for each edge.
+  # Poses of several people: starting from a local maximum of a keypoint's score, the other
+  # keypoints are found along the edges of the body, by PoseNet's displacement for each edge.
 
   alias Dala.ML.Output
   alias Dala.ML.Pose.Fields
 
-  # From keypoint to keypoint, in the order of the channels.
+  # Pairs of keypoints, in the order of the channels.
   @edges [
     {0, 1},
     {1, 3},
@@ -29,9 +29,9 @@ defmodule Dala.ML.Pose.Tree do
   @keypoints 17
   @refinements 2
 
-  @doc "Gives `{score, points}` of each pose, the one with the surest keypoint first."
+  @doc "Returns `{score, points}` of each pose, in the order of their root keypoints' scores."
   def poses(%Fields{forward: nil}, _threshold, _radius, _max) do
-    Output.unfit!("mode: :multi needs two outputs with 32 channels beside heatmaps and offsets")
+    Output.unfit!("mode: :multi needs two outputs with 32 channels besides heatmaps and offsets")
   end
 
   def poses(fields, threshold, radius, max) do
@@ -47,7 +47,7 @@ defmodule Dala.ML.Pose.Tree do
     |> Enum.reverse()
   end
 
-  # Keypoints that are sure and not less so than any of the eight cells around them, surest first.
+  # Keypoints above the threshold whose score is a maximum among the eight cells around them.
   defp roots(fields, threshold) do
     for y <- 0..(fields.height - 1),
         x <- 0..(fields.width - 1),
@@ -101,7 +101,7 @@ defmodule Dala.ML.Pose.Tree do
 
   defp follow(found, _fields, _field, _edge, _from, _to), do: found
 
-  # Keypoints that a pose before has already do not count.
+  # Keypoints that belong to an earlier pose do not count.
   defp scored(found, poses, radius) do
     points = for k <- 0..(@keypoints - 1), do: Map.fetch!(found, k)
 

@@ -1,5 +1,5 @@
 defmodule Dala.Gpu.Compute.ArgumentTest do
-  # What is malformed raises ArgumentError, in every module, and says what was expected.
+  # In every module, malformed arguments raise an ArgumentError that says what was expected.
   use Dala.Test.GpuCase, async: true
 
   alias Dala.{Media, ML}
@@ -42,7 +42,7 @@ defmodule Dala.Gpu.Compute.ArgumentTest do
     end
   end
 
-  test "models, predictions, pipelines and streams are what made them gave" do
+  test "models, predictions, pipelines and streams are checked" do
     for other <- [nil, "model.onnx", make_ref(), zeros({2})] do
       for call <- [
             &ML.Gpu.model_info/1,
@@ -53,11 +53,11 @@ defmodule Dala.Gpu.Compute.ArgumentTest do
             &ML.pose(&1, image())
           ] do
         assert message(fn -> call.(other) end) ==
-                 "expected a model, as load_model/2 gives it, got: #{inspect(other)}"
+                 "expected a model returned by load_model/2, got: #{inspect(other)}"
       end
 
       assert message(fn -> ML.Gpu.await(other) end) ==
-               "expected a prediction, as predict_async/2 gives it, got: #{inspect(other)}"
+               "expected a prediction returned by predict_async/2, got: #{inspect(other)}"
 
       for call <- [
             &Pipeline.add(&1, %{op: :barrier}),
@@ -68,7 +68,7 @@ defmodule Dala.Gpu.Compute.ArgumentTest do
             &Pipeline.free/1
           ] do
         assert message(fn -> call.(other) end) ==
-                 "expected a pipeline, as Dala.Gpu.Compute.pipeline/0 gives it, got: " <>
+                 "expected a pipeline returned by Dala.Gpu.Compute.pipeline/0, got: " <>
                    inspect(other)
       end
 
@@ -79,7 +79,7 @@ defmodule Dala.Gpu.Compute.ArgumentTest do
             &Media.Gpu.stop_pipeline/1
           ] do
         assert message(fn -> call.(other) end) ==
-                 "expected a stream, as start_pipeline/3 gives it, got: #{inspect(other)}"
+                 "expected a stream, by its pid or name, got: #{inspect(other)}"
       end
     end
   end
@@ -95,7 +95,7 @@ defmodule Dala.Gpu.Compute.ArgumentTest do
           {"a Dala.Media.Image, got: 1", fn -> Image.encode(1) end},
           {"a Dala.Media.Image, got: nil", fn -> Image.write(nil, "a.png") end},
           {"a Dala.Media.Image, got: nil", fn -> ML.Annotation.draw(nil, []) end},
-          {"what a function of Dala.ML found, got: :cat",
+          {"the result of a task of Dala.ML, got: :cat",
            fn -> ML.Annotation.draw(image(), :cat) end},
           {"a buffer, got: 1", fn -> Image.from_buffer(1) end},
           {"a path as a string, got: nil", fn -> Image.read(nil) end},

@@ -299,7 +299,7 @@ defmodule Dala.Gpu.Compute.BufferTest do
       end
     end
 
-    test "leaves what was read before, and what was submitted before, as it was" do
+    test "does not affect earlier reads and commands" do
       bytes = 400_000
       buffer = Buffer.from_binary(:binary.copy(<<1>>, bytes), {bytes}, :u8)
       sum = Buffer.zeros({bytes}, :u8)
@@ -330,7 +330,7 @@ defmodule Dala.Gpu.Compute.BufferTest do
       assert data == :binary.copy(<<7>>, 100_000)
     end
 
-    test "says what is wrong" do
+    test "reports invalid arguments" do
       buffer = Buffer.zeros({2, 3}, :f32)
 
       error = assert_raise Error, fn -> Buffer.write(buffer, <<1, 2, 3>>) end
@@ -378,7 +378,7 @@ defmodule Dala.Gpu.Compute.BufferTest do
   end
 
   describe "free/1" do
-    test "twice is fine, and then every use is an error" do
+    test "may be called twice, and makes every later use an error" do
       a = counting(3)
       b = counting(3)
       assert Buffer.valid?(a)
@@ -399,7 +399,7 @@ defmodule Dala.Gpu.Compute.BufferTest do
       assert Buffer.read_list(b) == [1.0, 2.0, 3.0]
     end
 
-    test "what it is stays known" do
+    test "shape and type stay known" do
       a = Buffer.zeros({2, 3}, :s64)
       Buffer.free(a)
       assert {Buffer.shape(a), Buffer.dtype(a), Buffer.size(a)} == {{2, 3}, :s64, 48}
@@ -432,7 +432,7 @@ defmodule Dala.Gpu.Compute.BufferTest do
       assert Buffer.free(a.ref) == :ok
     end
 
-    test "that are none" do
+    test "that are not buffers" do
       a = counting(3)
       b = counting(3)
       stranger = make_ref()
@@ -448,7 +448,7 @@ defmodule Dala.Gpu.Compute.BufferTest do
     end
 
     test "from another node" do
-      # What a reference looks like that was made on a node named other@host.
+      # The encoding of a reference created on a node named other@host.
       name = "other@host"
 
       external =
@@ -473,7 +473,7 @@ defmodule Dala.Gpu.Compute.BufferTest do
     end
   end
 
-  test "things that are no buffer" do
+  test "terms that are not buffers" do
     for term <- [nil, 1, "buffer", %{ref: make_ref()}, {:ok, counting(1)}] do
       message = "expected a %Dala.Gpu.Compute.Buffer{}, got: #{inspect(term)}"
 
@@ -487,7 +487,7 @@ defmodule Dala.Gpu.Compute.BufferTest do
     assert_raise ArgumentError, fn -> struct!(Buffer, ref: make_ref()) end
   end
 
-  test "inspects as what it is, never as what it holds" do
+  test "inspects as its type, never as its content" do
     assert inspect(Buffer.zeros({256, 256})) == "#Dala.Gpu.Compute.Buffer<f32[256][256] 256 KiB>"
     assert inspect(Buffer.zeros({}, :f64)) == "#Dala.Gpu.Compute.Buffer<f64 8 B>"
     assert inspect(Buffer.zeros({0, 2}, :u8)) == "#Dala.Gpu.Compute.Buffer<u8[0][2] 0 B>"
@@ -495,5 +495,71 @@ defmodule Dala.Gpu.Compute.BufferTest do
     freed = Buffer.zeros({3})
     Buffer.free(freed)
     assert inspect(freed) == "#Dala.Gpu.Compute.Buffer<f32[3] freed>"
+  end
+
+  describe "parts of a buffer" do
+    test "are what the whole has there, of every type" do
+      for dtype <- [:f32, :f64, :s32, :s64, :u32, :u8] do
+        whole = Enum.map(0..99, &if(dtype in [:f32, :f64], do: &1 / 2, else: &1))
+        buffer = Buffer.new(whole, {10, 10}, dtype)
+
+        for {offset, count} <- [{0, 100}, {0, 1}, {99, 1}, {37, 12}, {5, 0}, {100, 0}] do
+          assert Buffer.read_list(buffer, offset, count) == Enum.slice(whole, offset, count)
+          size = div(Buffer.size(buffer), 100)
+
+          assert Buffer.read(buffer, offset, count) ==
+                   binary_part(Buffer.read(buffer), offset * size, count * size)
+        end
+      end
+    end
+
+    test "wait for what was submitted, and never change" do
+      buffer = zeros({1000})
+
+      id =
+        Compute.submit(%{
+          op: :run_kernel,
+          kernel: :fill,
+          inputs: [],
+          output: buffer,
+          params: %{value: 3}
+        })
+
+      part = Buffer.read(buffer, 998, 2)
+      assert part == f32([3, 3])
+      assert Compute.wait(id) == :ok
+      assert Compute.run_kernel(:neg, [buffer], buffer) == :ok
+      assert part == f32([3, 3])
+      assert Compute.read_list(buffer, 0, 1) == [-3.0]
+    end
+
+    test "copy no more than the part" do
+      buffer = zeros({1_000_000})
+      before = Compute.counters().bytes_out
+      assert byte_size(Buffer.read(buffer, 500_000, 10)) == 40
+      assert Compute.counters().bytes_out - before == 40
+    end
+
+    test "outside of the buffer, or of one that is gone, are errors" do
+      buffer = zeros({2, 3})
+
+      for {offset, count} <- [{0, 7}, {6, 1}, {7, 0}, {0x7FFFFFFFFFFFFFFF, 0x7FFFFFFFFFFFFFFF}] do
+        assert_raises(:invalid_param, "the buffer has 6 elements", fn ->
+          Buffer.read(buffer, offset, count)
+        end)
+      end
+
+      for {offset, count} <- [{-1, 1}, {0, -1}, {0, 1.0}, {:a, 1}] do
+        assert_raise ArgumentError, ~r/to be from 0 to/, fn ->
+          Buffer.read(buffer, offset, count)
+        end
+      end
+
+      temporary = Pipeline.temporary({4})
+      assert_raises(:unsupported, [], fn -> Buffer.read(temporary, 0, 1) end)
+      Buffer.free(buffer)
+      assert_raises(:freed, [], fn -> Buffer.read(buffer, 0, 1) end)
+      assert_raises(:freed, [], fn -> Buffer.read(buffer, 0, 0) end)
+    end
   end
 end

@@ -16,7 +16,7 @@ defmodule Dala.Gpu.Compute.CommandTest do
       assert Compute.wait(second) == :ok
     end
 
-    test "returns at once" do
+    test "returns immediately" do
       id = Compute.submit(slow(300 * rounds_per_ms()))
       assert Compute.poll(id) == :pending
       assert Compute.wait(id) == :ok
@@ -66,7 +66,7 @@ defmodule Dala.Gpu.Compute.CommandTest do
       end
     end
 
-    test "what cannot run gets an id with the error" do
+    test "a command that cannot run gets an id with the error" do
       a = counting(3)
       b = counting(3)
 
@@ -161,7 +161,7 @@ defmodule Dala.Gpu.Compute.CommandTest do
   end
 
   describe "notify" do
-    test "tells once when the command is done" do
+    test "sends one message when the command has finished" do
       id = Compute.submit(slow(20 * rounds_per_ms()), notify: self())
       refute_received {:dala_gpu, ^id, _result}
       assert_receive {:dala_gpu, ^id, :ok}, 10_000
@@ -170,7 +170,7 @@ defmodule Dala.Gpu.Compute.CommandTest do
       refute_received {:dala_gpu, ^id, _result}
     end
 
-    test "tells of errors" do
+    test "reports errors" do
       id = Compute.submit(%{fill(counting(1), 0) | kernel: :nope}, notify: self())
       assert_receive {:dala_gpu, ^id, {:error, %Error{reason: :unknown_kernel}}}, 10_000
     end
@@ -201,9 +201,12 @@ defmodule Dala.Gpu.Compute.CommandTest do
   end
 
   describe "wait/2" do
-    test "gives up in time, and leaves no message behind" do
+    test "times out, and leaves no message behind" do
       id = Compute.submit(slow(200 * rounds_per_ms()))
-      error = assert_error(Compute.wait(id, 1), :timeout, "command #{id} was not done after 1 ms")
+
+      error =
+        assert_error(Compute.wait(id, 1), :timeout, "command #{id} had not finished after 1 ms")
+
       assert error.details == %{id: id, timeout: 1}
       assert_error(Compute.wait(id, 0), :timeout)
       assert Compute.poll(id) == :pending
@@ -212,7 +215,7 @@ defmodule Dala.Gpu.Compute.CommandTest do
       assert Process.info(self(), :messages) == {:messages, []}
     end
 
-    test "many times in vain" do
+    test "times out repeatedly" do
       id = Compute.submit(slow(100 * rounds_per_ms()))
       for _ <- 1..1000, do: Compute.wait(id, 0)
       assert Compute.wait(id) == :ok
@@ -250,7 +253,7 @@ defmodule Dala.Gpu.Compute.CommandTest do
       assert {:messages, [:before, {_ref, :ok}]} = Process.info(self(), :messages)
     end
 
-    test "timeouts that make no sense" do
+    test "invalid timeouts" do
       for timeout <- [-1, 1.5, :soon, nil, 0x100000000] do
         assert_raise ArgumentError,
                      "expected the timeout in milliseconds or :infinity, got: #{inspect(timeout)}",
@@ -259,7 +262,7 @@ defmodule Dala.Gpu.Compute.CommandTest do
     end
   end
 
-  describe "ids that nobody handed out" do
+  describe "ids that were never assigned" do
     test "are unknown" do
       beyond = Compute.submit(fill(counting(1), 0)) + 1_000_000_000
 
@@ -270,7 +273,7 @@ defmodule Dala.Gpu.Compute.CommandTest do
       end
     end
 
-    test "or are no ids at all" do
+    test "or are not ids at all" do
       for id <- [nil, :id, "1", 1.0, make_ref()] do
         message = "expected the id of a command, an integer, got: #{inspect(id)}"
         assert_raise ArgumentError, message, fn -> Compute.poll(id) end
@@ -317,7 +320,7 @@ defmodule Dala.Gpu.Compute.CommandTest do
       refute Compute.read_list(hd(results)) == Compute.read_list(source)
     end
 
-    test "random commands on few buffers give what one after the other gives" do
+    test "random commands on few buffers have the result of sequential execution" do
       :rand.seed(:exsss, {1, 2, 3})
 
       for _ <- 1..20 do

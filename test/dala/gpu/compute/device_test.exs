@@ -38,12 +38,12 @@ defmodule Dala.Gpu.Compute.DeviceTest do
     assert chosen.compute_units == info.compute_units
   end
 
-  test "list/0 can be asked by many at once" do
+  test "list/0 can be called concurrently" do
     lists = 1..8 |> Enum.map(fn _ -> Task.async(&Device.list/0) end) |> Task.await_many(30_000)
     assert lists |> Enum.uniq() |> length() == 1
   end
 
-  test "counters count what is done, and not what is shared" do
+  test "counters count copies, but not shared memory" do
     before = Compute.counters()
     data = :binary.copy(<<1>>, 1_000_000)
     buffer = Compute.buffer_from_binary(data, {1_000_000}, :u8)

@@ -5,7 +5,7 @@ defmodule Dala.Gpu.Compute.DoctorTest do
 
   doctest Dala.Gpu.Compute.Doctor
 
-  test "the report names what was seen and what was chosen, and why" do
+  test "the report names the devices, the chosen one, and the reason" do
     report = Doctor.report()
     info = Compute.device_info()
 

@@ -1,7 +1,7 @@
 defmodule Dala.Gpu.Compute.ImageTest do
   use Dala.Test.GpuCase, async: true
 
-  # A picture in which no two rows or columns are alike.
+  # An image in which no two rows or columns are equal.
   defp picture(height, width, channels) do
     for y <- 1..height, x <- 1..width, c <- 1..channels, into: <<>> do
       <<rem(y * 53 + x * 29 + x * y * c * 7, 256)>>

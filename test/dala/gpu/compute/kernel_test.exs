@@ -21,6 +21,10 @@ defmodule Dala.Gpu.Compute.KernelTest do
             {:relu6, [a], b, %{}, :unknown_kernel,
              "no kernel is named relu6; did you mean relu?"},
             {:add, [a, a], b, %{}, :unknown_kernel, "elementwise_add"},
+            {:foo, [a], b, %{}, :unknown_kernel,
+             "no kernel is named foo; kernels/0 lists those there are"},
+            {:scalar_mul, [a], b, %{scalar: "3"}, :invalid_param,
+             ~s(scalar of scalar_mul must be a number, got "3")},
             {:relu, [a, a], b, %{}, :arity_mismatch, "relu takes 1 input, got 2"},
             {:elementwise_add, [a], b, %{}, :arity_mismatch,
              "elementwise_add takes 2 inputs, got 1"},
@@ -75,7 +79,7 @@ defmodule Dala.Gpu.Compute.KernelTest do
   end
 
   describe "the built-in kernels" do
-    test "unary ones of floats" do
+    test "unary kernels of floats" do
       x = [0.5, 1.0, 2.0, 3.5]
       input = Compute.buffer(x, {4})
       output = zeros({4})
@@ -94,7 +98,7 @@ defmodule Dala.Gpu.Compute.KernelTest do
       end
     end
 
-    test "binary ones" do
+    test "binary kernels" do
       a = Compute.buffer([7, 2, 9, 4], {4}, :s32)
       b = Compute.buffer([2, 3, 9, 1], {4}, :s32)
       output = zeros({4}, :s32)
@@ -164,6 +168,54 @@ defmodule Dala.Gpu.Compute.KernelTest do
     end
   end
 
+  describe "kernels for numeric work" do
+    test "comparison and select" do
+      a = counting(4)
+      smaller = zeros({4}, :u8)
+      assert Kernel.run(:less, [a, Compute.buffer([3], {1})], smaller) == :ok
+      assert Compute.read_list(smaller) == [1, 1, 0, 0]
+      assert Kernel.run(:select, [smaller, Compute.buffer([0], {}), a], a) == :ok
+      assert Compute.read_list(a) == [0.0, 0.0, 3.0, 4.0]
+    end
+
+    test "moves take a number, or a list of one per dimension" do
+      a = Compute.buffer([1, 2, 3, 4, 5, 6], {2, 3}, :s32)
+      part = zeros({2, 1}, :s32)
+      assert Kernel.run(:slice, [a], part, starts: [0, 2]) == :ok
+      assert Compute.read_list(part) == [3, 6]
+      padded = zeros({4, 3}, :s32)
+      assert Kernel.run(:pad, [a], padded, low: [1, 0], high: {1, 0}, value: 9) == :ok
+      assert Compute.read_list(padded) == [9, 9, 9, 1, 2, 3, 4, 5, 6, 9, 9, 9]
+      joined = zeros({2, 5}, :s32)
+      assert Kernel.run(:concatenate, [a, part, part], joined, axis: 1) == :ok
+      assert Compute.read_list(joined) == [1, 2, 3, 3, 3, 4, 5, 6, 6, 6]
+
+      assert {:error, %Error{reason: :invalid_param, message: message}} =
+               Kernel.run(:slice, [a], part, starts: [1])
+
+      assert message =~ "one for each of the 2 dimensions"
+    end
+
+    test "indices, sums along an axis, and order" do
+      a = Compute.buffer([3, 1, 2, 6, 5, 4], {2, 3})
+      order = zeros({2, 3}, :s32)
+      sorted = zeros({2, 3})
+      assert Kernel.run(:argsort, [a], order, direction: :desc) == :ok
+      assert Compute.read_list(order) == [0, 2, 1, 0, 1, 2]
+      assert Kernel.run(:take_along_axis, [a, order], sorted) == :ok
+      assert Compute.read_list(sorted) == [3.0, 2.0, 1.0, 6.0, 5.0, 4.0]
+      assert Kernel.run(:cumulative_sum, [a], sorted, axis: 0) == :ok
+      assert Compute.read_list(sorted) == [3.0, 1.0, 2.0, 9.0, 6.0, 6.0]
+      sum = zeros({3})
+      places = Compute.buffer([1, 1, -1], {3, 1}, :s64)
+      assert Kernel.run(:scatter_add, [sum, places, counting(3)], sum) == :ok
+      assert Compute.read_list(sum) == [0.0, 3.0, 3.0]
+      whole = zeros({1, 1})
+      assert Kernel.run(:reduce_product, [a], whole, axes: [0, 1]) == :ok
+      assert Compute.read_list(whole) == [720.0]
+    end
+  end
+
   describe "list/0 and lookup/1" do
     test "describe every kernel of the contract" do
       kernels = Kernel.list()
@@ -173,7 +225,8 @@ defmodule Dala.Gpu.Compute.KernelTest do
       for name <- ~w(elementwise_add elementwise_sub elementwise_mul elementwise_div
                      elementwise_min elementwise_max elementwise_pow scalar_mul relu sigmoid tanh
                      exp log sqrt abs neg clamp fill cast matmul transpose reshape reduce_sum
-                     reduce_max reduce_min reduce_mean argmax softmax) do
+                     reduce_max reduce_min reduce_mean argmax softmax less select slice pad
+                     concatenate take scatter_add cumulative_sum sort top_k) do
         assert name in names
         assert {:ok, kernel} = Kernel.lookup(name)
         assert Kernel.lookup(String.to_atom(name)) == {:ok, kernel}
@@ -208,7 +261,7 @@ defmodule Dala.Gpu.Compute.KernelTest do
   end
 
   describe "register/3" do
-    test "inputs in order, the output, parameters by name, and what is filled in" do
+    test "inputs in order, the output, parameters by name, and automatic arguments" do
       assert Kernel.register(
                :kernel_test_affine,
                """
@@ -471,7 +524,7 @@ defmodule Dala.Gpu.Compute.KernelTest do
       assert_close(Compute.read_list(a), expected)
     end
 
-    test "expressions that are none" do
+    test "invalid expressions" do
       error = assert_error(Kernel.elementwise(:kernel_test_bad, "x + nothing"), :build_failed)
       assert error.details.log =~ "nothing"
       assert_error(Kernel.elementwise(:kernel_test_bad, ""), :invalid_param, "is empty")
@@ -515,7 +568,7 @@ defmodule Dala.Gpu.Compute.KernelTest do
     assert_error(Compute.wait(Kernel.async_run(:scalar_mul, [a], a)), :invalid_param)
   end
 
-  test "registering by many at once" do
+  test "concurrent registration" do
     results =
       1..8
       |> Enum.map(fn i ->

@@ -1,5 +1,5 @@
 defmodule Dala.Gpu.Compute.NativeTest do
-  # The library's own life: loading, loading again, unloading. Each in a VM of its own.
+  # Loading, reloading and unloading the library, each in a child VM.
   use ExUnit.Case, async: true
 
   alias Dala.Gpu.Compute.Native
@@ -29,7 +29,7 @@ defmodule Dala.Gpu.Compute.NativeTest do
   end
   """
 
-  test "a missing library is a clear message" do
+  test "a missing library is reported clearly" do
     path = Path.join(System.tmp_dir!(), "dala_gpu_missing_#{System.pid()}")
     app = Path.join([path, "dala_gpu"])
     File.mkdir_p!(app)
@@ -46,7 +46,7 @@ defmodule Dala.Gpu.Compute.NativeTest do
     File.rm_rf!(path)
     assert status == 1
     assert output =~ "** (RuntimeError) the native library of :dala_gpu, "
-    assert output =~ "/dala_gpu_nif.so, is not there; `mix compile` builds it"
+    assert output =~ "/dala_gpu_nif.so, does not exist; `mix compile` builds it"
   end
 
   test "the module may be unloaded and loaded again" do
@@ -67,7 +67,7 @@ defmodule Dala.Gpu.Compute.NativeTest do
              )
   end
 
-  test "unloading with buffers, binaries and commands about" do
+  test "unloading while buffers, binaries and commands exist" do
     assert {"ok\n", 0} =
              ChildVM.run(
                @use <>
@@ -80,7 +80,7 @@ defmodule Dala.Gpu.Compute.NativeTest do
                  true = :code.delete(Compute.Native)
                  _ = :code.purge(Compute.Native)
                  true = binary == :binary.copy(<<1.0::float-32-native>>, 100_000)
-                 # A buffer of the library that was unloaded is one that is gone.
+                 # A buffer of the unloaded library counts as freed.
                  try do
                    Compute.read(a)
                  rescue
@@ -92,7 +92,7 @@ defmodule Dala.Gpu.Compute.NativeTest do
              )
   end
 
-  test "a hot upgrade is refused, and what runs goes on" do
+  test "a hot upgrade is refused, and running code continues" do
     {output, 0} =
       ChildVM.run(
         @use <>

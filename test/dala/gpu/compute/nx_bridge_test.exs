@@ -57,18 +57,18 @@ defmodule Dala.Gpu.Compute.NxBridgeTest do
       assert Buffer.read_list(buffer) == [1, 2, 3, 4]
     end
 
-    test "a shape or type that is not the buffer's" do
+    test "a wrong shape or type" do
       buffer = Compute.buffer([1, 2, 3], {3})
 
       assert_raises(
         :shape_mismatch,
-        "the buffer has 3 elements, a tensor of shape {4} has 4",
+        "the buffer has 3 elements, but shape {4} has 4",
         fn ->
           Compute.to_nx(buffer, {4}, :f32)
         end
       )
 
-      assert_raises(:dtype_mismatch, "the buffer holds f32, a tensor of s32 was asked for", fn ->
+      assert_raises(:dtype_mismatch, "the buffer has element type f32, expected s32", fn ->
         Compute.to_nx(buffer, {3}, :s32)
       end)
 
@@ -76,7 +76,7 @@ defmodule Dala.Gpu.Compute.NxBridgeTest do
       assert_raise ArgumentError, ~r/^expected shape/, fn -> Compute.to_nx(buffer, 3, :f32) end
     end
 
-    test "what is no tensor" do
+    test "terms that are not tensors" do
       for term <- [1.0, [1, 2], nil, counting(1)] do
         assert_raise ArgumentError, ~r/^expected an Nx tensor, got: /, fn ->
           Compute.from_nx(term)

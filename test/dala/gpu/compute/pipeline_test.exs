@@ -35,7 +35,7 @@ defmodule Dala.Gpu.Compute.PipelineTest do
     assert Compute.read_list(a) == [2.0]
   end
 
-  test "runs again and again, on what is in the buffers then" do
+  test "can run repeatedly, on the current content of the buffers" do
     a = counting(3)
     b = zeros({3})
     pipeline = Pipeline.add(Pipeline.new(), stage(:scalar_mul, [a], b, %{scalar: 2}))
@@ -57,7 +57,7 @@ defmodule Dala.Gpu.Compute.PipelineTest do
     assert Compute.read_list(a) == [-4.0]
   end
 
-  test "what was read between runs keeps its content" do
+  test "binaries read between runs do not change" do
     a = Compute.buffer(List.duplicate(1, 10_000), {10_000}, :u8)
     pipeline = Pipeline.add(Pipeline.new(), stage(:scalar_mul, [a], a, %{scalar: 2}))
 
@@ -71,7 +71,7 @@ defmodule Dala.Gpu.Compute.PipelineTest do
     assert Enum.map(binaries, &:binary.last/1) == [2, 4, 8, 16, 32, 64, 128]
   end
 
-  test "an empty one, and one with nothing but barriers" do
+  test "an empty pipeline, and one with only barriers" do
     assert Pipeline.run(Pipeline.new()) == :ok
     assert Pipeline.run(Pipeline.add(Pipeline.new(), %{op: :barrier})) == :ok
   end
@@ -85,7 +85,7 @@ defmodule Dala.Gpu.Compute.PipelineTest do
     assert Compute.read_list(a) == [301, 302]
   end
 
-  test "by several processes at once" do
+  test "by several processes concurrently" do
     a = Compute.buffer([0], {}, :s32)
     one = Compute.buffer([1], {}, :s32)
     pipeline = Pipeline.add(Pipeline.new(), stage(:elementwise_add, [a, one], a))
@@ -103,7 +103,7 @@ defmodule Dala.Gpu.Compute.PipelineTest do
     assert Compute.read_list(a) == [1.0, 4.0, 9.0]
   end
 
-  describe "a bad stage" do
+  describe "an invalid stage" do
     test "is reported with its index before any stage has run" do
       good = counting(3)
       output = counting(3)
@@ -153,7 +153,7 @@ defmodule Dala.Gpu.Compute.PipelineTest do
       assert Compute.read_list(output) == [1.0, 2.0, 3.0]
     end
 
-    test "that once was good, alone" do
+    test "that was valid before, alone" do
       a = counting(3)
       pipeline = Pipeline.add(Pipeline.new(), stage(:relu, [a], a))
       assert Pipeline.run(pipeline) == :ok
@@ -162,7 +162,7 @@ defmodule Dala.Gpu.Compute.PipelineTest do
       assert error.details.stage == 0
     end
 
-    test "that once was good" do
+    test "that was valid before" do
       a = counting(3)
       b = counting(3)
       pipeline = Pipeline.new()
@@ -182,7 +182,7 @@ defmodule Dala.Gpu.Compute.PipelineTest do
       assert Pipeline.run(pipeline) == :ok
       assert Compute.read_list(a) == [2.0, 3.0]
 
-      # What is bound stays bound: a pipeline is what it was when it first ran.
+      # Kernels stay bound: a pipeline keeps those of its first run.
       :ok = Kernel.elementwise(:pipeline_test_gone, "x + 10")
       :ok = Kernel.unregister(:pipeline_test_gone)
       fresh = Pipeline.add(Pipeline.new(), stage(:pipeline_test_gone, [a], a))
@@ -190,7 +190,7 @@ defmodule Dala.Gpu.Compute.PipelineTest do
       assert error.details.stage == 0
     end
 
-    test "that is no map, or has keys of its own" do
+    test "that is not a map, or has unknown keys" do
       pipeline = Pipeline.new()
 
       for term <- [:barrier, [op: :barrier], nil, counting(1)] do
@@ -249,7 +249,7 @@ defmodule Dala.Gpu.Compute.PipelineTest do
       assert Pipeline.run(pipeline) == :ok
     end
 
-    test "of nothing, and of what cannot run" do
+    test "of an empty pipeline, and of one that cannot run" do
       assert lines(Pipeline.new()) == [
                "stages  kernel  writes  moves",
                "0 kernels for 0 stages; moves 0 B; temporary memory 0 B"
@@ -281,7 +281,7 @@ defmodule Dala.Gpu.Compute.PipelineTest do
                for(%{name: "neg+exp+4 more"} = kernel <- profile.kernels, do: kernel)
     end
 
-    test "with kernels of one's own, until they change" do
+    test "with custom kernels, until they are replaced" do
       :ok = Kernel.elementwise(:pipeline_test_fused, "x * 3 + by", params: [:by])
       a = counting(3)
       b = zeros({3})
@@ -297,7 +297,7 @@ defmodule Dala.Gpu.Compute.PipelineTest do
       assert error.details.stage == 0
     end
 
-    test "leaves the order of errors as it was: the first stage that has one" do
+    test "does not change which error is reported: that of the first invalid stage" do
       a = counting(2)
       b = counting(2)
       c = counting(2)
@@ -323,7 +323,7 @@ defmodule Dala.Gpu.Compute.PipelineTest do
   end
 
   describe "temporary buffers" do
-    test "are for stages only" do
+    test "can only be used by stages" do
       between = Pipeline.temporary({3}, :s32)
       a = counting(3, :s32)
       assert %Buffer{shape: {3}, dtype: :s32} = between
@@ -388,7 +388,7 @@ defmodule Dala.Gpu.Compute.PipelineTest do
   end
 
   describe "free/1" do
-    test "ends the pipeline, once and for all" do
+    test "releases the pipeline permanently" do
       a = counting(1)
       pipeline = Pipeline.add(Pipeline.new(), stage(:relu, [a], a))
       assert Pipeline.free(pipeline) == :ok
@@ -414,7 +414,7 @@ defmodule Dala.Gpu.Compute.PipelineTest do
     end
   end
 
-  test "pipelines that are none" do
+  test "terms that are not pipelines" do
     for ref <- [make_ref(), counting(1).ref] do
       stranger = %Pipeline{ref: ref}
       assert_raise ArgumentError, fn -> Pipeline.run(stranger) end

@@ -50,7 +50,7 @@ defmodule Dala.Gpu.Compute.ProfileTest do
     end
   end
 
-  test "is over when the function is, and when it raises" do
+  test "ends with the function, also if it raises" do
     a = Compute.buffer_zeros({10}, :f32)
     assert_raise RuntimeError, fn -> Compute.profile(fn -> raise "no" end) end
     {_, profile} = Compute.profile(fn -> :nothing end)
@@ -77,7 +77,7 @@ defmodule Dala.Gpu.Compute.ProfileTest do
     assert to_string(profile) == """
            kernel              calls  device ms  queued ms    GB/s  GFLOP/s
            relu                    2       1.50       0.25    12.3      0.0
-           1.50 ms on the device in 2.00 ms of time\
+           1.50 ms on the device in 2.00 ms wall time\
            """
   end
 end

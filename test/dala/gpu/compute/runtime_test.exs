@@ -26,7 +26,10 @@ defmodule Dala.Gpu.Compute.RuntimeTest do
              zero_copy: true,
              pin_threads: true,
              fusion: true,
-             memory_limit: 0
+             memory_limit: 0,
+             cache_limit: 1_073_741_824,
+             kernel_timeout: 0,
+             build_timeout: 60_000
            }
   end
 
@@ -40,7 +43,9 @@ defmodule Dala.Gpu.Compute.RuntimeTest do
         zero_copy: false,
         pin_threads: false,
         fusion: false,
-        memory_limit: 1_000_000
+        memory_limit: 1_000_000,
+        cache_limit: 2_000_000,
+        kernel_timeout: 10_000
       ]
     )
 
@@ -52,21 +57,26 @@ defmodule Dala.Gpu.Compute.RuntimeTest do
              zero_copy: false,
              pin_threads: false,
              fusion: false,
-             memory_limit: 1_000_000
+             memory_limit: 1_000_000,
+             cache_limit: 2_000_000,
+             kernel_timeout: 10_000,
+             build_timeout: 60_000
            }
   end
 
-  test "values that make no sense" do
+  test "invalid values" do
     for {key, value, expected} <- [
           {:device, :tpu, ":auto, :gpu, :cpu or part of a device's name"},
           {:device, "", ":auto, :gpu, :cpu or part of a device's name"},
           {:device_class, "cpu", ":auto, :cpu or :gpu"},
           {:matmul, :fast, ":auto, :builtin or :clblast"},
-          {:cache_dir, nil, "the path of a folder"},
+          {:cache_dir, nil, "the path of a directory"},
           {:zero_copy, 1, "true or false"},
           {:pin_threads, :yes, "true or false"},
           {:fusion, 0, "true or false"},
-          {:memory_limit, -1, "a number of bytes (0 is what the device has)"}
+          {:memory_limit, -1, "a number of bytes (0 is what the device has)"},
+          {:cache_limit, "1 GiB", "a number of bytes (0 is no limit)"},
+          {:kernel_timeout, 1.5, "a number of milliseconds (0 is no limit)"}
         ] do
       Application.put_env(:dala_gpu, key, value)
 
@@ -78,18 +88,18 @@ defmodule Dala.Gpu.Compute.RuntimeTest do
     end
   end
 
-  test "keys that nobody knows" do
+  test "unknown keys" do
     Application.put_env(:dala_gpu, :devise, :gpu)
 
     assert_raise ArgumentError,
-                 "config :dala_gpu has no key :devise; it takes :cache_dir, :device, " <>
-                   ":device_class, :fusion, :matmul, :memory_limit, :models_dir, " <>
-                   ":pin_threads, :zero_copy",
+                 "config :dala_gpu has no key :devise; it takes :build_timeout, :cache_dir, :cache_limit, " <>
+                   ":device, :device_class, :fusion, :kernel_timeout, :matmul, " <>
+                   ":memory_limit, :models_dir, :pin_threads, :zero_copy",
                  fn -> Runtime.config() end
   end
 
-  describe "in a VM of its own" do
-    test "many processes may be the first" do
+  describe "in a child VM" do
+    test "many processes may start the device concurrently" do
       assert {"ok\n", 0} =
                ChildVM.run("""
                results =
@@ -108,7 +118,7 @@ defmodule Dala.Gpu.Compute.RuntimeTest do
                """)
     end
 
-    test "a mistake in the configuration is told by every call but available?/0" do
+    test "an invalid configuration is raised by every call but available?/0" do
       assert {"ok\n", 0} =
                ChildVM.run("""
                Application.put_env(:dala_gpu, :device, :tpu)
@@ -133,7 +143,7 @@ defmodule Dala.Gpu.Compute.RuntimeTest do
                """)
     end
 
-    test "the environment wins over the application's" do
+    test "environment variables take precedence over the configuration" do
       assert {"cpu\n", 0} =
                ChildVM.run(
                  """
@@ -146,7 +156,7 @@ defmodule Dala.Gpu.Compute.RuntimeTest do
                )
     end
 
-    test "an environment variable that makes no sense" do
+    test "an invalid environment variable" do
       assert {output, 0} =
                ChildVM.run(
                  """
@@ -164,7 +174,7 @@ defmodule Dala.Gpu.Compute.RuntimeTest do
       assert output =~ "DALA_GPU_MEMORY_LIMIT takes a number of bytes, got much"
     end
 
-    test "a device that is not there is no_device, naming those that are" do
+    test "an unknown device is no_device, with a list of the devices" do
       assert {output, 0} =
                ChildVM.run("""
                Application.put_env(:dala_gpu, :device, "no such device")

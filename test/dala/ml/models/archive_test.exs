@@ -24,7 +24,7 @@ defmodule Dala.ML.Models.ArchiveTest do
     end
   end
 
-  test "what tar writes is read, large files, long names and folders included" do
+  test "archives of tar, with large files, long names and directories" do
     dir = scratch_dir("tar")
     long = Path.join(String.duplicate("deep/", 30), String.duplicate("n", 90))
     large = :crypto.strong_rand_bytes(300_000)
@@ -99,7 +99,7 @@ defmodule Dala.ML.Models.ArchiveTest do
     archive = write(:zlib.gzip(head <> "!" <> rest))
     assert_raises(:invalid_archive, "a header of it is damaged", fn -> Archive.list(archive) end)
 
-    assert_raises(:invalid_archive, "it is no gzip file", fn ->
+    assert_raises(:invalid_archive, "it is not a gzip file", fn ->
       Archive.list(write("this is no archive"))
     end)
   end

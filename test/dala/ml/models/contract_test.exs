@@ -3,10 +3,9 @@ defmodule Dala.ML.Models.ContractTest do
 
   alias Dala.Media.Image
   alias Dala.ML
-  alias Dala.ML.Models.{Contract, Registry}
+  alias Dala.ML.Models
+  alias Dala.ML.Models.Registry
   alias Dala.Test.OnnxFile
-
-  doctest Contract
 
   # A model of that name whose scores are the means of the three colours of its input, and zeros.
   defp load_classifier(classes) do
@@ -38,7 +37,7 @@ defmodule Dala.ML.Models.ContractTest do
     Image.new(200, 100, :binary.copy(row, 100))
   end
 
-  test "a model that was loaded by its name needs no options" do
+  test "a model loaded by name needs no options" do
     levels = [(1 - 0.485) / 0.229, -0.456 / 0.224, -0.406 / 0.225]
     powers = Enum.map(levels, &:math.exp/1)
     model = load_classifier(1000)
@@ -46,23 +45,23 @@ defmodule Dala.ML.Models.ContractTest do
     assert {first.label, length(rest)} == {"tench", 4}
     assert_close([first.score], [hd(powers) / (Enum.sum(powers) + 997)], 1.0e-4)
 
-    # What is said overrules what is known.
+    # Options override the contract.
     opts = [fit: :stretch, normalize: :unit, softmax: false, labels: ~w(red green blue), k: 2]
     assert {:ok, [%{label: label, score: score}, _other]} = ML.classify(model, picture(), opts)
     assert label in ["red", "green"]
     assert_close([score], [0.5], 1.0e-2)
   end
 
-  test "the labels are those of as many classes as the model has" do
+  test "the labels match the model's number of classes" do
     assert {:ok, [%{label: "background"} | _rest]} = ML.classify(load_classifier(1001), picture())
   end
 
-  test "a file that is loaded by its path has none" do
+  test "a file loaded by path has none" do
     assert {:ok, %{contract: nil}} = ML.Gpu.load_model("examples/double.onnx")
-    assert Contract.find(:gpt, "gpt.onnx") == nil
+    assert Models.contract(:gpt, "gpt.onnx") == nil
   end
 
-  test "every contract's options are those that the task takes" do
+  test "every contract's options are valid options of its task" do
     picture = Image.new(8, 6, {1, 2, 3})
 
     for entry <- Registry.all(), {format, contract} <- entry.contracts do
@@ -72,7 +71,7 @@ defmodule Dala.ML.Models.ContractTest do
       shape = if layout == :nchw, do: {1, 3, height, width}, else: {1, height, width, 3}
       assert ML.preprocess(picture, contract.input).shape == shape
 
-      # Unknown options raise before outputs are looked at, which are no outputs of any task.
+      # Unknown options raise before the outputs are read, which are invalid for every task.
       error =
         assert_raise Error, fn ->
           decode(contract, [zeros({7, 7, 7, 7, 7})], ML.geometry(picture, contract.input))

@@ -21,19 +21,19 @@ defmodule Dala.ML.Models.DownloadTest do
     Download.fetch(wanted, part, &send(test, &1))
   end
 
-  test "a file, with how far it is", %{part: part} do
+  test "a file, with its progress", %{part: part} do
     server = FileServer.start(@content, [:serve])
     assert fetch(server, part) == part
     assert File.read!(part) == @content
     assert_received {:request, "/models/a.onnx", nil}
     assert_received {:progress, 0, @size}
     assert_received {:progress, @size, @size}
-    # The next time it is there.
+    # The next call finds the file.
     assert fetch(server, part) == part
     refute_received {:request, _path, _from}
   end
 
-  test "a connection that is cut again and again goes on where it was", %{part: part} do
+  test "a connection that is cut repeatedly is resumed", %{part: part} do
     cuts = for size <- [0, 70_000, 100_000, 50_000], do: {:cut, size}
     server = FileServer.start(@content, cuts ++ [:serve])
     assert fetch(server, part) == part
@@ -44,13 +44,13 @@ defmodule Dala.ML.Models.DownloadTest do
     assert later == Enum.sort(later) and hd(later) > 0
   end
 
-  test "what has arrived is kept for the next call", %{part: part} do
+  test "received bytes are kept for the next call", %{part: part} do
     server = FileServer.start(@content, [{:cut, 123_456}, {:status, 503}])
 
     error =
       assert_raises(
         :download_failed,
-        ["the server answers 503 No", "; the 120.6 KiB that have arrived are kept"],
+        ["the server answers 503 No", "; the 120.6 KiB received so far are kept"],
         fn -> fetch(server, part) end
       )
 
@@ -60,7 +60,7 @@ defmodule Dala.ML.Models.DownloadTest do
     assert File.read!(part) == @content
   end
 
-  test "a server that knows no ranges starts over", %{part: part} do
+  test "a server without range support starts over", %{part: part} do
     server = FileServer.start(@content, [{:cut, 50_000}, :whole])
     assert fetch(server, part) == part
     assert File.read!(part) == @content
@@ -70,13 +70,13 @@ defmodule Dala.ML.Models.DownloadTest do
     assert File.read!(part) == @content
   end
 
-  test "another content is refused and forgotten", %{part: part} do
+  test "wrong content is rejected and removed", %{part: part} do
     wrong = String.replace(@content, "model", "xxxxx")
 
     for bytes <- [@size, nil] do
       assert_raises(
         :checksum_mismatch,
-        ["/models/a.onnx is not what was expected", @sha256],
+        ["/models/a.onnx has SHA-256 ", @sha256],
         fn ->
           fetch(FileServer.start(wrong, [:serve]), part, bytes: bytes)
         end
@@ -88,22 +88,22 @@ defmodule Dala.ML.Models.DownloadTest do
     # The start of a wrong file, and the rest of the right one.
     File.write!(part, binary_part(wrong, 0, 1000))
     server = FileServer.start(@content, [:serve])
-    assert_raises(:checksum_mismatch, "not what was expected", fn -> fetch(server, part) end)
+    assert_raises(:checksum_mismatch, "has SHA-256", fn -> fetch(server, part) end)
     assert fetch(server, part) == part
     assert File.read!(part) == @content
   end
 
-  test "more than was expected is not waited for", %{part: part} do
+  test "a download that is too long is aborted", %{part: part} do
     server = FileServer.start(@content <> "more", [:serve])
 
-    assert_raises(:checksum_mismatch, "has more than the #{@size} bytes expected", fn ->
+    assert_raises(:checksum_mismatch, "has more than the expected #{@size} bytes", fn ->
       fetch(server, part)
     end)
 
     refute File.exists?(part)
   end
 
-  test "less than was expected, said to be all", %{part: part} do
+  test "a download that is too short", %{part: part} do
     server = FileServer.start(@content, [{:short, 1000}])
 
     assert_raises(:download_failed, "ended after 1000 of #{@size} bytes", fn ->
@@ -111,7 +111,7 @@ defmodule Dala.ML.Models.DownloadTest do
     end)
   end
 
-  test "a redirect is followed, a few times", %{part: part} do
+  test "a limited number of redirects is followed", %{part: part} do
     target = FileServer.start(@content, [:serve])
     server = FileServer.start("", [{:redirect, target <> "/there"}])
     assert fetch(server, part) == part
@@ -123,7 +123,7 @@ defmodule Dala.ML.Models.DownloadTest do
     assert_raises(:download_failed, "it redirects too often", fn -> fetch(round, part) end)
   end
 
-  test "nobody there, no such file", %{part: part} do
+  test "no server, no such file", %{part: part} do
     {:ok, socket} = :gen_tcp.listen(0, [])
     {:ok, port} = :inet.port(socket)
     :gen_tcp.close(socket)
@@ -140,7 +140,7 @@ defmodule Dala.ML.Models.DownloadTest do
   end
 
   @tag :capture_log
-  test "a certificate that nobody vouches for is refused", %{part: part} do
+  test "an untrusted certificate is refused", %{part: part} do
     {:ok, _apps} = Application.ensure_all_started(:ssl)
 
     key = [digest: :sha256, key: {:namedCurve, :secp256r1}]
@@ -167,7 +167,7 @@ defmodule Dala.ML.Models.DownloadTest do
     Process.exit(pid, :kill)
   end
 
-  test "files of this machine, and nothing else", %{part: part} do
+  test "local files, and no other schemes", %{part: part} do
     path = part <> " a.onnx"
     File.write!(path, @content)
     wanted = %{address: "file://" <> URI.encode(path), bytes: nil, sha256: @sha256}
@@ -180,7 +180,7 @@ defmodule Dala.ML.Models.DownloadTest do
           "file://other/a",
           "a.onnx"
         ] do
-      assert_raises(:invalid_param, "models come from https: and file: addresses", fn ->
+      assert_raises(:invalid_param, "expected an https: or file: URL", fn ->
         Download.fetch(%{wanted | address: address}, part, fn _event -> :ok end)
       end)
     end
@@ -192,7 +192,7 @@ defmodule Dala.ML.Models.DownloadTest do
 
       assert_raises(
         :storage_error,
-        ["cannot write #{part}: no space left on device; make room"],
+        ["cannot write #{part}: no space left on device; free some space"],
         fn -> fetch(FileServer.start(@content, [:serve]), part) end
       )
 

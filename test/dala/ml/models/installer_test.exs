@@ -12,7 +12,7 @@ defmodule Dala.ML.Models.InstallerTest do
   alias Dala.Test.{ChildVM, FileServer, Tarball}
 
   describe "from an address" do
-    test "it is there once all of it is, and once" do
+    test "it appears atomically, and is downloaded once" do
       archive = package()
       server = FileServer.start(archive, [:serve])
       dir = scratch_dir("models")
@@ -42,7 +42,7 @@ defmodule Dala.ML.Models.InstallerTest do
       other = package(String.upcase(model()))
       server = FileServer.start(other, [:serve])
 
-      assert_raises(:checksum_mismatch, "SHA-256 is #{sha256(other)} instead", fn ->
+      assert_raises(:checksum_mismatch, "has SHA-256 #{sha256(other)}, expected", fn ->
         Installer.install(
           %{url_entry(server, archive) | source: bare(server, other, archive)},
           options(dir)
@@ -51,7 +51,7 @@ defmodule Dala.ML.Models.InstallerTest do
 
       nothing_installed(dir)
 
-      assert_raises(:checksum_mismatch, "package/model.tflite is not what was expected", fn ->
+      assert_raises(:checksum_mismatch, "package/model.tflite has SHA-256 ", fn ->
         Installer.install(url_entry(server, other), options(dir))
       end)
 
@@ -86,7 +86,7 @@ defmodule Dala.ML.Models.InstallerTest do
       nothing_installed(dir)
     end
 
-    test "killed between any two steps: nothing half done, and the next one works" do
+    test "killed between any two steps: nothing is half-installed, and the next attempt works" do
       archive = package()
       server = FileServer.start(archive, [:serve])
 
@@ -105,7 +105,7 @@ defmodule Dala.ML.Models.InstallerTest do
       end
     end
 
-    test "killed while it replaces an older one: one of the two is there" do
+    test "killed while replacing an older one: one of the two is installed" do
       new_model = "a newer graph"
       new = package(new_model)
       new_server = FileServer.start(new, [:serve])
@@ -117,7 +117,7 @@ defmodule Dala.ML.Models.InstallerTest do
         {:installed, folder} = Installer.install(url_entry(old_server, old), options(dir))
         killed(url_entry(new_server, new, new_model), dir, step)
 
-        # Whoever comes next puts things right first.
+        # The next process repairs the state first.
         assert {:already, ^folder} = Installer.install(url_entry(old_server, old), options(dir))
         assert_installed(folder, if(step == :committed, do: new_model, else: model()))
       end
@@ -134,7 +134,7 @@ defmodule Dala.ML.Models.InstallerTest do
       assert_receive {:DOWN, ^monitor, :process, ^pid, :killed}, 30_000
     end
 
-    test "two at once: one downloads, both succeed" do
+    test "two concurrently: one downloads, both succeed" do
       archive = package()
       server = FileServer.start(archive, [:serve])
       dir = scratch_dir("models")
@@ -152,7 +152,7 @@ defmodule Dala.ML.Models.InstallerTest do
       assert_installed(Path.join(dir, "blazeface"))
     end
 
-    test "a VM that is killed while it downloads: the one that waits goes on from there" do
+    test "a VM killed while downloading: the waiting one resumes" do
       model = :crypto.strong_rand_bytes(400_000)
       archive = package(model)
       server = FileServer.start(archive, [{:stall, 300_000}, :serve])
@@ -195,7 +195,7 @@ defmodule Dala.ML.Models.InstallerTest do
       bin
     end
 
-    # In a VM of its own, whose PATH begins with the script.
+    # In a child VM whose PATH starts with the script.
     defp with_npm(bin, dir, entry, before \\ "") do
       code = """
       #{before}
@@ -225,7 +225,7 @@ defmodule Dala.ML.Models.InstallerTest do
       assert args =~ ~r/^pack @test\/face@1\.0\.0 --pack-destination \S+ --ignore-scripts/
     end
 
-    test "npm fails, leaves nothing, or is not there" do
+    test "npm fails, writes no archive, or is not installed" do
       dir = scratch_dir("models")
       entry = entry({:npm, "@test/face@1.0.0", 1234})
 

@@ -17,12 +17,12 @@ defmodule Dala.ML.Models.JsonTest do
               }}
   end
 
-  test "what is written is read" do
+  test "encoding and decoding round-trip" do
     value = %{"list" => [%{"n" => 1}, "x\ny\"\\\x01é"], "none" => nil, "yes" => true}
     assert value |> Json.encode() |> Json.decode() == {:ok, value}
   end
 
-  test "anything else is an error, at any place it is cut" do
+  test "invalid text is an error, wherever it is truncated" do
     text = ~S({"a": [1, {"b": "c\u00e9"}], "d": -1.5})
     assert {:ok, _value} = Json.decode(text)
 

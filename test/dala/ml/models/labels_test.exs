@@ -5,7 +5,7 @@ defmodule Dala.ML.Models.LabelsTest do
 
   doctest Labels
 
-  test "as many as the datasets have, each once" do
+  test "the number of classes of each dataset, without duplicates" do
     for {name, count} <- [imagenet: 1000, imagenet_1001: 1001, coco: 80, pascal: 21] do
       labels = Labels.list(name)
       assert length(labels) == count
@@ -14,7 +14,7 @@ defmodule Dala.ML.Models.LabelsTest do
     end
   end
 
-  test "some of them are where everybody has them" do
+  test "well-known classes have their usual indices" do
     imagenet = Labels.list(:imagenet)
     assert Enum.at(imagenet, 0) == "tench"
     assert Enum.at(imagenet, 281) == "tabby"

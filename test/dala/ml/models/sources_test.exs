@@ -11,7 +11,7 @@ defmodule Dala.ML.Models.SourcesTest do
 
   @manifest ~s({"weightsManifest": [{"paths": ["shard1", "shard2"]}]})
 
-  describe "sources of one's own" do
+  describe "custom sources" do
     test "a file, an archive with one, and a TF.js model in an archive" do
       onnx = "pretends to be ONNX"
 
@@ -45,17 +45,17 @@ defmodule Dala.ML.Models.SourcesTest do
       entry = entry({:npm, "unused@1", 1})
 
       for sha256 <- [nil, "", "123", String.duplicate("z", 64)] do
-        assert_raises(:invalid_param, "needs its SHA-256, 64 hexadecimal digits", fn ->
+        assert_raises(:invalid_param, ", 64 hexadecimal digits, got: ", fn ->
           Installer.install(entry, options(dir, source: "https://a/b.onnx", sha256: sha256))
         end)
       end
 
-      assert_raises(:invalid_param, "a checksum needs the address", fn ->
+      assert_raises(:invalid_param, "sha256 was given without a source", fn ->
         Installer.install(entry, options(dir, sha256: sha256("x")))
       end)
 
       for {name, content, text} <- [
-            {"a.txt", "x", "is none of .onnx, .tflite, model.json and .tar.gz"},
+            {"a.txt", "x", "expected an .onnx, .tflite, model.json or .tar.gz file, got: "},
             {"a.tgz", Tarball.new([{"README", "x"}]), "has no .onnx or .tflite file"},
             {"a.tgz", Tarball.new([{"a.onnx", "x"}, {"b.tflite", "x"}]),
              "several models: a.onnx, b"},
@@ -79,7 +79,7 @@ defmodule Dala.ML.Models.SourcesTest do
       end
     end
 
-    test "files that are there already" do
+    test "local files" do
       from = scratch_dir("from")
       dir = scratch_dir("models")
       entry = entry({:npm, "unused@1", 1})
@@ -98,7 +98,7 @@ defmodule Dala.ML.Models.SourcesTest do
 
       File.rm!(Path.join(from, "shard2"))
 
-      assert_raises(:model_not_found, "there is no file #{from}/shard2", fn ->
+      assert_raises(:model_not_found, "#{from}/shard2 does not exist", fn ->
         Installer.import(entry, from, options(dir))
       end)
 
@@ -110,7 +110,7 @@ defmodule Dala.ML.Models.SourcesTest do
         Installer.import(entry, tflite, options(dir, check: check))
       end)
 
-      # What was there before is there still.
+      # The previous model is still installed.
       assert Enum.sort(File.ls!(folder)) == ["dala.json", "model.tflite"]
       assert Receipt.damaged(folder, Receipt.read(folder)) == []
       File.write!(Path.join(folder, "model.tflite"), "gone bad")
@@ -121,7 +121,7 @@ defmodule Dala.ML.Models.SourcesTest do
   end
 
   describe "a disk" do
-    test "where nothing can be written" do
+    test "that is not writable" do
       path = Path.join(scratch_dir("models"), "file")
       File.write!(path, "not a folder")
 
@@ -130,7 +130,7 @@ defmodule Dala.ML.Models.SourcesTest do
       end)
     end
 
-    # A small disk of its own for a child VM needs no rights where users may have namespaces.
+    # With user namespaces, mounting a small disk for a child VM needs no privileges.
     case System.cmd("sh", ["-c", "unshare -rm mount -t tmpfs -o size=64k dala /mnt 2>&1"]) do
       {_output, 0} -> :ok
       {_output, _status} -> @tag skip: "no small disk can be made here (unshare, mount)"
@@ -167,7 +167,7 @@ defmodule Dala.ML.Models.SourcesTest do
       assert output =~
                ~r/^storage_error: cannot write \/mnt\/models\/\.install\/\S+: no space left/
 
-      assert output =~ "; make room, or name another folder with --models-dir\n[]\n"
+      assert output =~ "; free some space, or choose another directory with --models-dir\n[]\n"
       assert output =~ "ok /mnt/models/blazeface\n"
       assert output =~ "/mnt/models/blazeface/model.onnx"
       refute output =~ ".install\","

@@ -1,6 +1,6 @@
 defmodule Dala.Gpu.Compute.Pipeline.Plan do
   @moduledoc """
-  What a pipeline does when it runs, kernel by kernel.
+  The kernels that a run of a pipeline launches.
 
   A plan prints as a table, in `iex` and with `IO.puts/1`:
 
@@ -9,10 +9,9 @@ defmodule Dala.Gpu.Compute.Pipeline.Plan do
       3       reduce_sum               f32 {}         3.8 MiB
       2 kernels for 4 stages; moves 11.4 MiB instead of 26.7 MiB; temporary memory 0 B
 
-  Each line is one kernel, with the stages that it stands for, the buffers it writes, and the bytes
-  of all buffers it reads and writes; `instead of` is what its stages would move one by one.
-  Temporary memory is what a run takes for the temporary buffers whose values have to outlive a
-  kernel.
+  Each line is one kernel, with the stages it executes, the buffers it writes, and the bytes of all
+  buffers it reads and writes; `instead of` is the traffic without fusion. Temporary memory is what
+  a run allocates for temporary buffers whose values have to outlive a kernel.
   """
 
   alias Dala.Gpu.Compute.Bytes
@@ -20,7 +19,7 @@ defmodule Dala.Gpu.Compute.Pipeline.Plan do
   @enforce_keys [:steps, :bytes, :unfused_bytes, :temporary_bytes]
   defstruct [:steps, :bytes, :unfused_bytes, :temporary_bytes]
 
-  @typedoc "A kernel that runs, or a barrier, which has no kernels and writes nothing."
+  @typedoc "A kernel launch, or a barrier, which has no kernels and writes nothing."
   @type step :: %{
           stages: [non_neg_integer()],
           kernels: [String.t()],

@@ -1,0 +1,30 @@
+// GPU class: the tiles of matrix products, which matmul and the convolutions share.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "kernels/planner.hpp"
+
+namespace dala {
+
+// The tile sizes that fit the device; see common/gemm_tile_gpu.h.
+struct GemmTiles {
+  int64_t side = 1;    // edge of a work-group
+  int64_t step = 4;    // products of k between two barriers
+  bool large = false;  // register tiles of 8 x 8
+  bool thin = false;   // register tiles of 1 x 4
+};
+// For sums of that many bytes each.
+GemmTiles gemm_tiles(const Planner& planner, size_t element_bytes);
+
+// How many work-groups keep the device busy: some for each compute unit, so that one has work while
+// another waits for memory.
+int64_t wanted_groups(const Planner& planner);
+
+// Whether a matrix {rows, columns} is better cut into tiles of 8 x 8 sums per item: a large tile
+// that is half empty, or that leaves units without work, loses more than it gains.
+bool suits_large_tiles(const Planner& planner, const GemmTiles& tiles, int64_t rows,
+                       int64_t columns, int64_t matrices);
+
+}  // namespace dala

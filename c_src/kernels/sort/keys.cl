@@ -1,0 +1,59 @@
+// Elements as keys: unsigned numbers in whose order the elements are to be.
+//
+//   T, T_FLOAT, T_SIGNED, T_BITS   the element type, see ops.cl
+//   KEY                            the unsigned type of its width
+//   WITH_INDEX                     1 where places are sorted along (argsort), 0 for values alone
+//
+// NaN is last in either direction. With places, 0 and -0 are the same key, so that their order
+// stays; without, -0 comes below 0 and keeps its sign.
+#pragma once
+
+#include "kernels/sort/sort_args.h"
+
+#define TOP ((KEY)1 << (T_BITS - 1))
+
+#if T_FLOAT && T_BITS == 32
+#define BITS_OF(x) as_uint(x)
+#define FROM_BITS(x) as_float(x)
+#elif T_FLOAT
+#define BITS_OF(x) as_ulong(x)
+#define FROM_BITS(x) as_double(x)
+#else
+#define BITS_OF(x) ((KEY)(x))
+#define FROM_BITS(x) ((T)(x))
+#endif
+
+static inline KEY key_of(const T x, const SortView view) {
+  const KEY mask = view.descending ? (KEY) ~(KEY)0 : (KEY)0;
+#if T_FLOAT
+#if WITH_INDEX
+  const KEY bits = BITS_OF(x == (T)0 ? (T)0 : x);
+#else
+  const KEY bits = BITS_OF(x);
+#endif
+  const KEY ordered = bits ^ ((bits & TOP) ? (KEY) ~(KEY)0 : TOP);
+  return x != x ? (KEY) ~(KEY)0 : ordered ^ mask;
+#elif T_SIGNED
+  return (KEY)(BITS_OF(x) ^ TOP ^ mask);
+#else
+  return (KEY)(x ^ mask);
+#endif
+}
+
+static inline T element_of(const KEY key, const SortView view) {
+  const KEY mask = view.descending ? (KEY) ~(KEY)0 : (KEY)0;
+#if T_FLOAT
+  if (key == (KEY) ~(KEY)0) return (T)NAN;
+  const KEY ordered = key ^ mask;
+  return FROM_BITS(ordered ^ ((ordered & TOP) ? TOP : (KEY) ~(KEY)0));
+#elif T_SIGNED
+  return FROM_BITS((KEY)(key ^ TOP ^ mask));
+#else
+  return (T)(key ^ mask);
+#endif
+}
+
+// The first element of row `row` of a tensor with `length` elements along the axis.
+static inline long row_start(const long row, const long length, const long inner) {
+  return row / inner * length * inner + row % inner;
+}

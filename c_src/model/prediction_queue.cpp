@@ -1,0 +1,146 @@
+#include "model/prediction_queue.hpp"
+
+#include <chrono>
+#include <thread>
+#include <utility>
+
+namespace dala::model {
+namespace {
+
+constexpr size_t kMostWaiting = 64;  // per client
+// Predictions between their start and their result. Enough to keep the device busy; each holds the
+// memory of its outputs.
+constexpr size_t kMostStartedByOne = 4;
+constexpr size_t kMostStarted = 64;
+
+}  // namespace
+
+PredictionQueue::PredictionQueue(std::function<void(std::function<void()>)> post)
+    : post_(std::move(post)) {}
+
+PredictionQueue::Entry::~Entry() {
+  if (started) queue.finished(client);
+}
+
+bool PredictionQueue::push(uint64_t client, Job job, std::function<void()> room) {
+  std::list<std::shared_ptr<Entry>> added;
+  added.push_back(std::make_shared<Entry>(*this, client, std::move(job)));
+  const std::shared_ptr<Entry> entry = added.front();
+  std::list<uint64_t> turn{client};
+  std::unique_lock lock(mutex_);
+  Line& line = lines_[client];
+  if (line.jobs.size() >= kMostWaiting) {
+    line.room = std::move(room);
+    return false;
+  }
+  if (line.turn.empty() && !line.in_turn) line.turn.splice(line.turn.end(), turn);
+  line.jobs.splice(line.jobs.end(), added);
+  take_turn(line);
+  try {
+    advance(std::move(lock));
+  } catch (...) {
+    // Of what could not be started only this one is the caller's.
+    const std::lock_guard again(mutex_);
+    const auto found = lines_.find(client);
+    if (found != lines_.end() && found->second.jobs.remove(entry) > 0) {
+      leave_if_idle(found);
+      throw;
+    }
+  }
+  return true;
+}
+
+// With the lock held.
+void PredictionQueue::take_turn(Line& line) noexcept {
+  if (line.in_turn || line.jobs.empty() || line.started >= kMostStartedByOne) return;
+  turns_.splice(turns_.end(), line.turn);
+  line.in_turn = true;
+}
+
+// With the lock held.
+void PredictionQueue::leave_if_idle(std::map<uint64_t, Line>::iterator place) noexcept {
+  Line& line = place->second;
+  if (line.in_turn && line.jobs.empty()) {
+    turns_.remove(place->first);
+    line.in_turn = false;
+    line.turn.clear();
+  }
+  if (line.jobs.empty() && line.started == 0 && !line.room) lines_.erase(place);
+}
+
+void PredictionQueue::advance(std::unique_lock<std::mutex> lock) {
+  while (!turns_.empty() && started_ < kMostStarted) {
+    Line& line = lines_.at(turns_.front());
+    line.turn.splice(line.turn.end(), turns_, turns_.begin());
+    line.in_turn = false;
+    std::list<std::shared_ptr<Entry>> next;
+    next.splice(next.end(), line.jobs, line.jobs.begin());
+    ++line.started;
+    ++started_;
+    take_turn(line);
+    std::function<void()> room;
+    if (line.jobs.size() <= kMostWaiting / 2) room = std::exchange(line.room, nullptr);
+    Entry* entry = next.front().get();
+    lock.unlock();
+    // Until the job runs, the entry keeps itself, so that posting it copies an address only. The
+    // queue outlives its jobs: the threads for models end before it does.
+    entry->self = next.front();
+    entry->started = true;
+    try {
+      post_([entry] {
+        const Ticket ticket = std::move(entry->self);
+        const Job job = std::move(entry->job);
+        job(ticket);
+      });
+    } catch (...) {
+      entry->started = false;
+      entry->self.reset();
+      lock.lock();
+      Line& again = lines_.at(entry->client);  // it has a prediction that was started
+      --started_;
+      --again.started;
+      again.jobs.splice(again.jobs.begin(), next);
+      take_turn(again);
+      if (room && !again.room) again.room = std::move(room);
+      throw;
+    }
+    if (room) room();
+    next.clear();  // the job may have ended, and the last reference to it calls `finished`
+    lock.lock();
+  }
+}
+
+void PredictionQueue::finished(uint64_t client) noexcept {
+  std::unique_lock lock(mutex_);
+  const auto found = lines_.find(client);
+  --started_;
+  --found->second.started;
+  take_turn(found->second);
+  leave_if_idle(found);
+  for (;;) {
+    try {
+      advance(std::move(lock));
+      return;
+    } catch (const std::exception&) {
+      // Without memory to start the next one. The end of one that has started comes here again.
+      lock = std::unique_lock(mutex_);
+      if (started_ > 0) return;
+      lock.unlock();
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+      lock.lock();
+    }
+  }
+}
+
+void PredictionQueue::clear() {
+  std::list<std::shared_ptr<Entry>> dropped;
+  const std::lock_guard lock(mutex_);
+  turns_.clear();
+  for (auto& [client, line] : lines_) {
+    dropped.splice(dropped.end(), line.jobs);
+    line.room = nullptr;
+    line.in_turn = false;
+  }
+}
+
+}  // namespace dala::model

@@ -1,0 +1,60 @@
+defmodule Dala.Gpu.Compute.Registrations do
+  @moduledoc false
+  # Modules of upper layers that lower layers call: an ETS table of `{kind, key} => module`.
+  #
+  # `Dala.Gpu.Supervisor` owns the table, so it outlives every child that registers a module.
+
+  alias Dala.Gpu.Compute.Tree
+
+  @table __MODULE__
+
+  @doc "Creates the table; the calling process owns it."
+  @spec new() :: :ok
+  def new do
+    _ = :ets.new(@table, [:named_table, :public, read_concurrency: true])
+    :ok
+  end
+
+  @doc "Registers a module; returns the other module if the key is already taken."
+  @spec put(atom(), term(), module()) :: :ok | {:taken, module()}
+  def put(kind, key, module) do
+    started!()
+
+    if :ets.insert_new(@table, {{kind, key}, module}) do
+      :ok
+    else
+      case get(kind, key) do
+        ^module -> :ok
+        nil -> put(kind, key, module)
+        other -> {:taken, other}
+      end
+    end
+  end
+
+  @doc "Returns the module under a key, or nil, also if the application is not running."
+  @spec get(atom(), term()) :: module() | nil
+  def get(kind, key) do
+    case :ets.whereis(@table) do
+      :undefined ->
+        nil
+
+      table ->
+        case :ets.lookup(table, {kind, key}) do
+          [{_key, module}] -> module
+          [] -> nil
+        end
+    end
+  end
+
+  @doc "Removes all entries of that kind and module."
+  @spec delete(atom(), module()) :: :ok
+  def delete(kind, module) do
+    started!()
+    true = :ets.match_delete(@table, {{kind, :_}, module})
+    :ok
+  end
+
+  defp started! do
+    if :ets.whereis(@table) == :undefined, do: Tree.ensure(), else: :ok
+  end
+end

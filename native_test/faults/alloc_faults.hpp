@@ -1,0 +1,27 @@
+// Stands between the library and the allocator: makes one allocation fail.
+#pragma once
+
+namespace dala::test {
+
+class AllocFaults {
+ public:
+  // From now on the nth allocation (1 is the next) of the library fails, once. Those that a driver
+  // makes do not count.
+  static void arm(long nth);
+  // No fault; whether the one before happened.
+  static bool disarm();
+
+  // Allocations that the action makes.
+  template <typename Action>
+  static long count(Action action) {
+    arm(kNever);
+    action();
+    return stop_counting();
+  }
+
+ private:
+  static constexpr long kNever = 1L << 60;
+  static long stop_counting();
+};
+
+}  // namespace dala::test
