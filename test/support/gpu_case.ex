@@ -179,6 +179,46 @@ defmodule Dala.Test.GpuCase do
     Compute.memory_info().in_use
   end
 
+  @quiet_looks 5
+  @quiet_pause_ms 50
+
+  @doc """
+  The memory in use once the releases of earlier tests are over.
+
+  A process that is about to end, or a command that is about to finish, still holds memory. So it waits
+  until several looks in a row agree, each of them after a command has gone through.
+  """
+  def quiet_memory, do: quiet_memory_info().in_use
+
+  @doc "The same with all of the counters."
+  def quiet_memory_info do
+    eventually(fn -> quiet(look(), @quiet_looks) end)
+  end
+
+  defp quiet(info, 0), do: info
+
+  defp quiet(info, looks) do
+    receive do
+    after
+      @quiet_pause_ms -> :ok
+    end
+
+    run_small_command()
+    now = look()
+    if {now.in_use, now.shared} == {info.in_use, info.shared}, do: quiet(now, looks - 1)
+  end
+
+  defp look do
+    settled_memory()
+    Compute.memory_info()
+  end
+
+  defp run_small_command do
+    buffer = zeros({1})
+    :ok = Compute.relu(buffer, buffer)
+    Compute.free(buffer)
+  end
+
   @doc "A folder that goes away with the test."
   def scratch_dir(name) do
     unique = "dala_gpu_#{name}_#{System.pid()}_#{System.unique_integer([:positive])}"

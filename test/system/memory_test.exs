@@ -5,17 +5,7 @@ defmodule Dala.System.MemoryTest do
   alias Dala.Test.ChildVM
 
   setup do
-    # Memory of earlier tests may still be in the process of being released.
-    start = eventually(fn -> stable(settled_memory()) end)
-    %{start: start}
-  end
-
-  # Two looks in a row that agree, after a command has gone through.
-  defp stable(amount) do
-    a = zeros({1})
-    :ok = Compute.relu(a, a)
-    Compute.free(a)
-    if settled_memory() == amount, do: amount
+    %{start: quiet_memory()}
   end
 
   defp in_use, do: Compute.memory_info().in_use

@@ -13,7 +13,7 @@ defmodule Dala.System.PredictionsTest do
   test "#{@processes} processes get what one gets, in memory that does not grow" do
     {:ok, model} = Gpu.load_model({:binary, SmallNetwork.onnx()})
     cases = for index <- 1..8, do: prepare(model, index)
-    start = settled_memory()
+    start = quiet_memory()
 
     times = Measurements.histogram()
     deadline = System.monotonic_time(:millisecond) + @seconds * 1000

@@ -13,7 +13,7 @@ defmodule Dala.System.SoakTest do
 
   @tag timeout: :infinity
   test "everything concurrently, with correct results and flat memory" do
-    start = settled_memory()
+    start = quiet_memory()
     shared = Soak.prepare()
     deadline = System.monotonic_time(:millisecond) + @seconds * 1000
     previous = :erlang.system_monitor(self(), [{:long_schedule, @long_schedule_ms}])

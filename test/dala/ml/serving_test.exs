@@ -526,7 +526,7 @@ defmodule Dala.ML.ServingTest do
     test "a model is swapped, and its memory given back" do
       name = start(Swapped, model: {:binary, SmallNetwork.onnx()}, replicas: 2)
       for seed <- 1..4, do: {:ok, _output} = Serving.run(name, input(seed))
-      before = settled_memory()
+      before = quiet_memory()
 
       for _ <- 1..5 do
         assert Serving.replace(name, model: {:binary, SmallNetwork.onnx()}) == :ok
