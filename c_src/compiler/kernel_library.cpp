@@ -142,12 +142,12 @@ bool disarm(void* library, const std::vector<std::string>& functions) {
   for (const std::string& name : functions) {
     auto* start = static_cast<char*>(dlsym(library, name.c_str()));
     if (start == nullptr) return false;
-    const uintptr_t first = reinterpret_cast<uintptr_t>(start) / page * page;
-    const uintptr_t end = reinterpret_cast<uintptr_t>(start) + sizeof(code);
-    auto* pages = reinterpret_cast<void*>(first);
-    if (mprotect(pages, end - first, PROT_READ | PROT_WRITE) != 0) return false;
+    const uintptr_t into_page = reinterpret_cast<uintptr_t>(start) % page;
+    char* first = start - into_page;
+    const size_t length = into_page + sizeof(code);
+    if (mprotect(first, length, PROT_READ | PROT_WRITE) != 0) return false;
     std::memcpy(start, code, sizeof(code));
-    if (mprotect(pages, end - first, PROT_READ | PROT_EXEC) != 0) return false;
+    if (mprotect(first, length, PROT_READ | PROT_EXEC) != 0) return false;
     __builtin___clear_cache(start, start + sizeof(code));
   }
   return !functions.empty();

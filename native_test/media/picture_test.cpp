@@ -135,7 +135,10 @@ std::vector<Bytes> samples() {
 TEST_CASE("PNG files of every colour type, depth and interlacing") {
   for (bool interlaced : {false, true}) {
     CAPTURE(interlaced);
-    for (const auto& [width, height] : {std::pair{1, 1}, {7, 5}, {33, 18}}) {
+    for (const std::pair<int, int>& size : {std::pair{1, 1}, {7, 5}, {33, 18}}) {
+      // Names of their own: CAPTURE is a lambda, and clang 14 refuses structured bindings there.
+      const int width = size.first;
+      const int height = size.second;
       CAPTURE(width);
       PngSpec spec{width, height, 6, 8, interlaced};
       spec.sample = [](int x, int y, int c) { return noise(x, y, c) & 255; };

@@ -241,7 +241,8 @@ Descriptor preprocess_kernel() {
     launch.steps.push_back(preprocess_step(planner, call));
     const int64_t pictures = batch(call);
     const double operations =
-        2.0 * static_cast<double>(call.inputs[0].count() + 2 * call.output.count() / pictures);
+        2.0 * (static_cast<double>(call.inputs[0].count()) +
+               2.0 * static_cast<double>(call.output.count()) / static_cast<double>(pictures));
     launch.work = static_cast<double>(call.inputs[0].bytes()) +
                   static_cast<double>(call.output.bytes()) / static_cast<double>(pictures) +
                   operations / 8;

@@ -120,12 +120,12 @@ Convolution convolution_of(const Call& call) {
 
 // Kernels for GPUs count pixels and products in 32 bits, except for the one for everything.
 bool fits_32_bits(const Convolution& conv) {
-  constexpr int64_t most = std::numeric_limits<int32_t>::max() / 2;
+  constexpr int64_t kMost = std::numeric_limits<int32_t>::max() / 2;
   const Window& window = conv.window;
   const int64_t reach_y = window.out_height * window.stride_y + window.size_y * window.dilation_y;
   const int64_t reach_x = window.out_width * window.stride_x + window.size_x * window.dilation_x;
-  return products_of(conv) < most && pixels_of(conv) < most && reach_y < most && reach_x < most &&
-         window.height * window.width < most && conv.groups < most;
+  return products_of(conv) < kMost && pixels_of(conv) < kMost && reach_y < kMost &&
+         reach_x < kMost && window.height * window.width < kMost && conv.groups < kMost;
 }
 
 // As a matrix product, for groups of so many channels that a tile is not mostly empty.
