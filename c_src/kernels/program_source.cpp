@@ -165,7 +165,9 @@ class Assembler {
 
 std::string lines(const Defines& defines) {
   std::string result;
-  for (const auto& [name, value] : defines) result += "#define " + name + " " + value + "\n";
+  for (const auto& [name, value] : defines) {
+    result.append("#define ").append(name).append(" ").append(value).append("\n");
+  }
   return result;
 }
 

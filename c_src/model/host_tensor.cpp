@@ -36,6 +36,17 @@ auto with_elements(DType dtype, Bytes* bytes, Visit visit) {
   }
 }
 
+// Saturates like the kernels' conversions; NaN becomes 0.
+template <typename T>
+T to_integer(double number) {
+  constexpr auto kHighest = static_cast<double>(std::numeric_limits<T>::max());
+  constexpr auto kLowest = static_cast<double>(std::numeric_limits<T>::min());
+  if (std::isnan(number)) return 0;
+  if (number >= kHighest) return std::numeric_limits<T>::max();
+  if (number <= kLowest) return std::numeric_limits<T>::min();
+  return static_cast<T>(number);
+}
+
 }  // namespace
 
 HostTensor::HostTensor(ElementType type, Shape shape) : type(type) {
@@ -53,7 +64,12 @@ void HostTensor::need(int64_t index) const {
 int64_t HostTensor::integer(int64_t index) const {
   need(index);
   return with_elements(storage_of(type), bytes.data(), [index](const auto* elements) {
-    return static_cast<int64_t>(elements[index]);
+    using T = std::remove_cvref_t<decltype(*elements)>;
+    if constexpr (std::is_integral_v<T>) {
+      return static_cast<int64_t>(elements[index]);
+    } else {
+      return to_integer<int64_t>(elements[index]);
+    }
   });
 }
 
@@ -72,13 +88,7 @@ void HostTensor::set(int64_t index, double number) {
   with_elements(storage_of(type), bytes.data(), [index, number](auto* elements) {
     using T = std::remove_reference_t<decltype(*elements)>;
     if constexpr (std::is_integral_v<T>) {
-      // Saturates like the kernels' conversions; NaN becomes 0.
-      constexpr auto kHighest = static_cast<double>(std::numeric_limits<T>::max());
-      constexpr auto kLowest = static_cast<double>(std::numeric_limits<T>::min());
-      elements[index] = std::isnan(number)   ? T{0}
-                        : number >= kHighest ? std::numeric_limits<T>::max()
-                        : number <= kLowest  ? std::numeric_limits<T>::min()
-                                             : static_cast<T>(number);
+      elements[index] = to_integer<T>(number);
     } else {
       elements[index] = static_cast<T>(number);
     }
