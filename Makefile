@@ -112,7 +112,7 @@ test-native: native-tests ## run the native tests
 # the library is known to compile with either; the NIF library is compiled for that alone.
 SAN_CLANG = $(shell command -v clang++ >/dev/null && echo 'int main() {}' | \
   clang++ -fsanitize=$(if $(filter tsan,$(SAN)),thread,address) -x c++ - -o /dev/null 2>/dev/null && echo clang++)
-SAN_FOLDERS := runtime;model
+SAN_FOLDERS := runtime;plan;model
 SAN_DIR = _build/sanitized-$(SAN)
 SAN_TARGETS = dala_tests $(if $(SAN_CLANG),dala_gpu_nif)
 

@@ -61,6 +61,29 @@ defmodule Dala.LayersTest do
     for path <- Path.wildcard("lib/dala/gpu/**/*.ex"), do: refute(File.read!(path) =~ "ML", path)
   end
 
+  # Lowest first, as for modules. Media files and the compiler of foreign sources stand beside them.
+  @folders ~w(runtime kernels plan model nif)
+
+  defp included(path) do
+    for [_, name] <- Regex.scan(~r/^#include "(\w+)\//m, File.read!(path)), do: name
+  end
+
+  test "a folder of c_src includes no folder above it" do
+    upwards =
+      for {folder, rank} <- Enum.with_index(@folders),
+          path <- Path.wildcard("c_src/#{folder}/**/*.{cpp,hpp,cl,h}"),
+          name <- included(path),
+          above = Enum.find_index(@folders, &(&1 == name)),
+          above > rank,
+          do: {path, name}
+
+    assert upwards == []
+
+    for path <- Path.wildcard("c_src/media/**/*.{cpp,hpp}"), name <- included(path) do
+      assert name in ["media", "runtime"], path
+    end
+  end
+
   test "no file of the library depends on itself" do
     {output, 0} =
       System.cmd("mix", ["xref", "graph", "--format", "cycles", "--no-compile"],

@@ -72,10 +72,11 @@ struct Call {
   Value element(const std::string& name, DType dtype) const;
 };
 
-// Thrown by a call that needs something first which takes long. Once `prepare` has run, on a worker
-// thread, the call can be made again.
-struct NotReady {
-  std::function<void()> prepare;
+// What a call that is more than one launch, such as a model, may do before it gives its stages.
+enum class Expansion {
+  at_once,  // nothing that takes long: it gives no stages if it would have to
+  in_full,  // everything it needs, such as planning a model; for worker threads only
+  apart,    // the same, with temporaries in memory that no other command uses
 };
 
 struct Descriptor {
@@ -92,9 +93,10 @@ struct Descriptor {
   // they compute there, so that pipelines can fuse them. Called only after `check`.
   std::function<Body(const Call&, const Planner&)> body;
   // Set, in place of `plan`, for what is more than one launch, such as a model: the stages, which
-  // write all of the output. Called only after `check`; throws Error or NotReady.
-  std::function<std::vector<Stage>(const Call&, const std::vector<BufferPtr>& inputs,
-                                   const BufferPtr& output)>
+  // write all of the output, or none where the expansion does not allow enough. Called only after
+  // `check`.
+  std::function<std::optional<std::vector<Stage>>(const Call&, const std::vector<BufferPtr>& inputs,
+                                                  const BufferPtr& output, Expansion)>
       expand = {};
   std::function<bool()> gone = {};  // set: true once it stands for nothing any more
   bool custom = false;              // registered by a user

@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "kernels/elementwise/pointwise.hpp"
+#include "runtime/reservation.hpp"
 
 namespace dala {
 namespace {
@@ -15,6 +15,12 @@ std::vector<TensorType> types_of(const std::vector<BufferPtr>& buffers) {
 }
 
 }  // namespace
+
+double bytes_of(const Call& call) {
+  auto bytes = static_cast<double>(call.output.bytes());
+  for (const TensorType& type : call.inputs) bytes += static_cast<double>(type.bytes());
+  return bytes;
+}
 
 Engine::Engine(const Config& config, std::function<void(const Error&)> on_lost)
     : runtime_(config, std::move(on_lost)),
@@ -59,63 +65,48 @@ bool Engine::remove_custom(const std::string& name) {
   return true;
 }
 
-Stage Engine::planned(const Descriptor& descriptor, const Call& call,
-                      const std::vector<BufferPtr>& inputs, const BufferPtr& output) {
-  Launch launch = descriptor.plan(call, planner_);
-  launch.name = descriptor.name;
-  launch.bytes = static_cast<double>(call.output.bytes());
-  for (const TensorType& type : call.inputs) launch.bytes += static_cast<double>(type.bytes());
-  return Stage{std::make_shared<const Launch>(std::move(launch)), inputs, output};
+Engine::Checked Engine::check(const std::string& kernel, const std::vector<BufferPtr>& inputs,
+                              const BufferPtr& output, const Params& params) const {
+  std::shared_ptr<const Descriptor> descriptor = registry_.find(kernel);
+  Call call = validate(*descriptor, types_of(inputs), output->type(), params);
+  return {std::move(descriptor), std::move(call)};
+}
+
+std::shared_ptr<const Launch> Engine::launch(const Checked& checked) {
+  Launch launch = checked.descriptor->plan(checked.call, planner_);
+  launch.name = checked.descriptor->name;
+  launch.bytes = bytes_of(checked.call);
+  return std::make_shared<const Launch>(std::move(launch));
 }
 
 Stage Engine::stage(const std::string& kernel, const std::vector<BufferPtr>& inputs,
                     const BufferPtr& output, const Params& params) {
-  const std::shared_ptr<const Descriptor> descriptor = registry_.find(kernel);
-  const Call call = validate(*descriptor, types_of(inputs), output->type(), params);
-  return planned(*descriptor, call, inputs, output);
+  return Stage{launch(check(kernel, inputs, output, params)), inputs, output};
 }
 
-std::vector<Stage> Engine::stages(const std::string& kernel, const std::vector<BufferPtr>& inputs,
-                                  const BufferPtr& output, const Params& params) {
-  const std::shared_ptr<const Descriptor> descriptor = registry_.find(kernel);
-  const Call call = validate(*descriptor, types_of(inputs), output->type(), params);
-  if (descriptor->expand) return descriptor->expand(call, inputs, output);
-  return {planned(*descriptor, call, inputs, output)};
-}
-
-PlannedStage Engine::pipeline_stage(const std::string& kernel, const std::vector<BufferPtr>& inputs,
-                                    const BufferPtr& output, const Params& params) {
-  const std::shared_ptr<const Descriptor> descriptor = registry_.find(kernel);
-  const Call call = validate(*descriptor, types_of(inputs), output->type(), params);
-  if (descriptor->expand) {
-    Launch launch;
-    launch.name = descriptor->name;
-    for (const TensorType& type : call.inputs) launch.bytes += static_cast<double>(type.bytes());
-    launch.bytes += static_cast<double>(call.output.bytes());
-    return {Stage{std::make_shared<const Launch>(std::move(launch)), inputs, output}, std::nullopt,
-            descriptor->expand(call, inputs, output)};
+std::optional<std::vector<Stage>> Engine::stages(const std::string& kernel,
+                                                 const std::vector<BufferPtr>& inputs,
+                                                 const BufferPtr& output, const Params& params,
+                                                 Expansion expansion) {
+  const Checked checked = check(kernel, inputs, output, params);
+  if (checked.descriptor->expand) {
+    return checked.descriptor->expand(checked.call, inputs, output, expansion);
   }
-  PlannedStage result{planned(*descriptor, call, inputs, output), std::nullopt};
-  // Where there is nothing to compute, there is nothing to fuse.
-  if (descriptor->body && !result.stage.launch->steps.empty()) {
-    result.fusible = Fusible{descriptor->body(call, planner_), call.inputs, call.output};
-  }
-  return result;
+  return std::vector<Stage>{{launch(checked), inputs, output}};
 }
 
-PlannedStage Engine::pipeline_copy(const BufferPtr& from, const BufferPtr& to) {
-  PlannedStage result{copy_stage(from, to), std::nullopt};
-  const Call call{{from->type()}, to->type(), {}};
-  const bool arithmetic = to->type().dtype != DType::f64 || planner_.fp64();
-  if (arithmetic && !result.stage.launch->steps.empty()) {
-    result.fusible =
-        Fusible{op_body({"identity", 1, 0}, to->type().dtype, call, {}), call.inputs, call.output};
+void Engine::complete(Reservation& reservation, const std::string& kernel, const Params& params) {
+  if (!reservation.wanted()) return;
+  try {
+    const auto with = [&](Expansion expansion) {
+      return *stages(kernel, reservation.inputs(), reservation.output(), params, expansion);
+    };
+    if (reservation.resolve(with(Expansion::in_full), false)) return;
+    // Later commands, which may wait for this one, use the same memory between layers.
+    reservation.resolve(with(Expansion::apart), true);
+  } catch (...) {
+    reservation.fail(current_error());
   }
-  return result;
-}
-
-PipelinePlan Engine::plan(const std::vector<PlannedStage>& stages) {
-  return plan_pipeline(stages, planner_, runtime_.config().fusion);
 }
 
 Stage Engine::copy_stage(const BufferPtr& from, const BufferPtr& to) {

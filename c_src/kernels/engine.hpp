@@ -4,11 +4,11 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
 
-#include "kernels/fusion/pipeline_plan.hpp"
 #include "kernels/planner.hpp"
 #include "kernels/registry.hpp"
 #include "runtime/runtime.hpp"
@@ -32,27 +32,33 @@ class Engine {
   void add_custom(Descriptor descriptor);
   bool remove_custom(const std::string& name);
 
+  // A call that its descriptor accepts, with its parameters completed.
+  struct Checked {
+    std::shared_ptr<const Descriptor> descriptor;
+    Call call;
+  };
+  Checked check(const std::string& kernel, const std::vector<BufferPtr>& inputs,
+                const BufferPtr& output, const Params& params) const;
+  // The launch of a call of a kernel that is one launch.
+  std::shared_ptr<const Launch> launch(const Checked& checked);
+
   // Validates a call of a kernel that is one launch, and plans it. Nothing runs and no buffer
   // changes.
   Stage stage(const std::string& kernel, const std::vector<BufferPtr>& inputs,
               const BufferPtr& output, const Params& params);
-  // The same of what may be more than one launch. Throws NotReady.
-  std::vector<Stage> stages(const std::string& kernel, const std::vector<BufferPtr>& inputs,
-                            const BufferPtr& output, const Params& params);
+  // The same of what may be more than one launch; none where the expansion allows too little.
+  std::optional<std::vector<Stage>> stages(const std::string& kernel,
+                                           const std::vector<BufferPtr>& inputs,
+                                           const BufferPtr& output, const Params& params,
+                                           Expansion expansion = Expansion::at_once);
   // A copy from one buffer to another of the same type.
   Stage copy_stage(const BufferPtr& from, const BufferPtr& to);
 
-  // The same as stages of a pipeline, which may be fused. Throws NotReady.
-  PlannedStage pipeline_stage(const std::string& kernel, const std::vector<BufferPtr>& inputs,
-                              const BufferPtr& output, const Params& params);
-  PlannedStage pipeline_copy(const BufferPtr& from, const BufferPtr& to);
-  // Fused where it can be, unless the configuration says otherwise.
-  PipelinePlan plan(const std::vector<PlannedStage>& stages);
+  // Gives a command that was accepted before its stages were known its stages, whatever time that
+  // takes, or its error. For worker threads.
+  void complete(Reservation& reservation, const std::string& kernel, const Params& params);
 
  private:
-  Stage planned(const Descriptor& descriptor, const Call& call,
-                const std::vector<BufferPtr>& inputs, const BufferPtr& output);
-
   using Programs = std::set<std::shared_ptr<Program>>;
 
   std::mutex custom_mutex_;
@@ -61,5 +67,8 @@ class Engine {
   Registry registry_;
   Planner planner_;
 };
+
+// The bytes of all operands of a call.
+double bytes_of(const Call& call);
 
 }  // namespace dala

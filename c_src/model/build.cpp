@@ -46,9 +46,9 @@ Defines math_defines(ElementType type, bool fp64) {
 }  // namespace
 
 void allocate(Runtime& runtime, Place& place) {
-  place.storage = runtime.memory().allocate(place.bytes);
+  place.storage = runtime.memory().allocate(place.bytes());
   place.buffer = std::make_shared<Buffer>(
-      TensorType{DType::u8, {static_cast<int64_t>(place.bytes)}}, place.storage);
+      TensorType{DType::u8, {static_cast<int64_t>(place.bytes())}}, place.storage);
 }
 
 Tensor Build::constant(HostTensorPtr values) {
@@ -64,9 +64,9 @@ Tensor Build::fresh(ElementType type, Shape shape) {
   tensor.type = type;
   tensor.shape = checked_type(storage_of(type), std::move(shape)).shape;
   tensor.place = std::make_shared<Place>();
-  tensor.place->bytes = tensor.bytes();
+  tensor.place->type = tensor.storage();
   // Nothing ever writes to an empty one, so nothing later would give it memory.
-  if (tensor.place->bytes == 0 && !only_shapes()) allocate(engine_.runtime(), *tensor.place);
+  if (tensor.place->bytes() == 0 && !only_shapes()) allocate(engine_.runtime(), *tensor.place);
   return tensor;
 }
 
@@ -129,7 +129,7 @@ Tensor Build::kernel(const std::string& name, const std::vector<Tensor>& inputs,
   if (only_shapes()) return output;
   Launch launch = descriptor->plan(call, engine_.planner());
   launch.name = name;
-  add_stage(std::move(launch), inputs, output);
+  add_node(std::move(launch), inputs, output);
   return output;
 }
 
@@ -142,7 +142,7 @@ void Build::copy(const Tensor& from, Tensor& to) {
   launch.name = "copy_buffer";
   if (to.bytes() > 0) launch.steps.push_back(CopyStep{input(0), output(), to.bytes()});
   launch.work = 2.0 * static_cast<double>(to.bytes());
-  add_stage(std::move(launch), {from}, to);
+  add_node(std::move(launch), {from}, to);
 }
 
 void Build::fill(Tensor& to, const dala::Value& element) {
@@ -157,7 +157,7 @@ void Build::fill(Tensor& to, const dala::Value& element) {
   launch.name = "fill";
   if (to.bytes() > 0) launch.steps.push_back(FillStep{output(), element, to.bytes()});
   launch.work = static_cast<double>(to.bytes());
-  add_stage(std::move(launch), {}, to);
+  add_node(std::move(launch), {}, to);
 }
 
 PlacePtr Build::place_of(const Tensor& tensor) {
@@ -170,7 +170,7 @@ PlacePtr Build::place_of(const Tensor& tensor) {
                                          std::shared_ptr<void>(tensor.known));
   }
   auto place = std::make_shared<Place>();
-  place->bytes = tensor.bytes();
+  place->type = tensor.storage();
   place->buffer = upload;
   return place;
 }
@@ -197,7 +197,7 @@ Tensor Build::packed(const Tensor& weights, int64_t groups) {
   result.type = weights.type;
   result.shape = type.shape;
   result.place = std::make_shared<Place>();
-  result.place->bytes = type.bytes();
+  result.place->type = type;
   result.place->buffer = buffer;
   return result;
 }
@@ -205,15 +205,16 @@ Tensor Build::packed(const Tensor& weights, int64_t groups) {
 void Build::flush() {
   Runtime& runtime = engine_.runtime();
   std::vector<Stage> stages;
-  for (PlannedStage& planned : stages_) {
+  for (const plan::Node& node : nodes_) {
     Stage stage;
-    stage.launch = planned.launch;
-    for (const PlacePtr& place : planned.inputs) stage.inputs.push_back(place->buffer);
-    if (planned.output->buffer == nullptr) allocate(runtime, *planned.output);
-    stage.output = planned.output->buffer;
+    stage.launch = node.launch;
+    for (const plan::ValuePtr& value : node.inputs) stage.inputs.push_back(value->buffer);
+    auto& output = static_cast<Place&>(*node.outputs.front());
+    if (output.buffer == nullptr) allocate(runtime, output);
+    stage.output = output.buffer;
     stages.push_back(std::move(stage));
   }
-  stages_.clear();
+  nodes_.clear();
   if (!stages.empty()) runtime.wait(runtime.scheduler().submit(stages, nullptr, nullptr));
 }
 
@@ -307,21 +308,21 @@ void Build::run_spread(const Family& family, const std::string& entry,
   for (const dala::Value& argument : arguments) step.arguments.push_back(argument);
   launch.steps.push_back(std::move(step));
   launch.work += static_cast<double>(output.count()) * weight;
-  add_stage(std::move(launch), inputs, output);
+  add_node(std::move(launch), inputs, output);
 }
 
-void Build::add_stage(Launch launch, const std::vector<Tensor>& inputs, const Tensor& output) {
+void Build::add_node(Launch launch, const std::vector<Tensor>& inputs, const Tensor& output) {
   if (launch.steps.empty() || only_shapes()) return;
-  PlannedStage stage;
+  plan::Node node;
   for (const Tensor& input : inputs) {
     launch.bytes += static_cast<double>(input.bytes());
-    stage.inputs.push_back(place_of(input));
+    node.inputs.push_back(place_of(input));
   }
   launch.bytes += static_cast<double>(output.bytes());
-  stage.output = output.place;
-  stage.layer = layer_;
-  stage.launch = std::make_shared<const Launch>(std::move(launch));
-  stages_.push_back(std::move(stage));
+  node.outputs.push_back(output.place);
+  node.label = layer_;
+  node.launch = std::make_shared<const Launch>(std::move(launch));
+  nodes_.push_back(std::move(node));
 }
 
 }  // namespace dala::model

@@ -1,6 +1,6 @@
 // The planning of a graph: operators are asked one after the other what they compute, and answer
 // by calling what is here. What depends only on constants is computed at once, on the host; the
-// rest becomes stages for the device.
+// rest becomes nodes of a plan.
 #pragma once
 
 #include <functional>
@@ -39,7 +39,7 @@ class Build {
       : engine_(engine), shared_(shared), mode_(mode) {}
 
   Engine& engine() { return engine_; }
-  std::vector<PlannedStage>& stages() { return stages_; }
+  std::vector<plan::Node>& nodes() { return nodes_; }
   void set_layer(std::string layer) { layer_ = std::move(layer); }
 
   // Tensors: with these values; in new memory on the device.
@@ -98,7 +98,7 @@ class Build {
                   double weight);
   std::shared_ptr<Program> program_of(const Family& family);
   bool in_sequences(const Family& family) const;
-  void add_stage(Launch launch, const std::vector<Tensor>& inputs, const Tensor& output);
+  void add_node(Launch launch, const std::vector<Tensor>& inputs, const Tensor& output);
   bool only_shapes() const { return mode_ == Mode::shapes; }
 
   Engine& engine_;
@@ -106,7 +106,7 @@ class Build {
   Uploads own_;
   const Mode mode_;
   std::string layer_;
-  std::vector<PlannedStage> stages_;
+  std::vector<plan::Node> nodes_;
   std::vector<HostTensorPtr> read_back_;
 };
 

@@ -241,10 +241,10 @@ std::vector<Tensor> Model::walk(Build& build, const std::vector<Tensor>& inputs)
 
   // Outputs get memory of their own: a constant, an input and what is an output already do not
   // have it.
-  std::set<const Place*> taken;
-  for (const PlannedStage& stage : build.stages()) {
-    for (const PlacePtr& place : stage.inputs) {
-      if (place->input >= 0) taken.insert(place.get());
+  std::set<const plan::Value*> taken;
+  for (const plan::Node& node : build.nodes()) {
+    for (const plan::ValuePtr& value : node.inputs) {
+      if (value->input >= 0) taken.insert(value.get());
     }
   }
   std::vector<Tensor> outputs;
@@ -277,21 +277,26 @@ std::vector<Tensor> Model::planned_inputs(const std::vector<Shape>& shapes) cons
     input.type = graph_.inputs[i].type;
     input.shape = checked_type(storage_of(input.type), shapes[i]).shape;
     input.place = std::make_shared<Place>();
-    input.place->bytes = input.bytes();
+    input.place->type = input.storage();
     input.place->input = static_cast<int>(i);
     inputs.push_back(std::move(input));
   }
   return inputs;
 }
 
-std::shared_ptr<Plan> Model::make_plan(const std::vector<Shape>& shapes) {
+Model::PlanPtr Model::make_plan(const std::vector<Shape>& shapes) {
   Build build(engine_, constants_, Build::Mode::plan);
-  std::vector<Tensor> outputs = walk(build, planned_inputs(shapes));
-  return std::make_shared<Plan>(engine_.runtime(), std::move(build.stages()), std::move(outputs));
+  std::vector<plan::Plan::Output> outputs;
+  for (const Tensor& tensor : walk(build, planned_inputs(shapes))) {
+    tensor.place->output = static_cast<int>(outputs.size());
+    outputs.push_back({tensor.place, tensor.storage()});
+  }
+  return std::make_shared<plan::Plan>(engine_.runtime(), std::move(build.nodes()),
+                                      std::move(outputs), plan::Plan::Memory::kept);
 }
 
 // Null: shapes depend on values, so there is no plan.
-std::shared_ptr<Plan> Model::plan_for(const std::vector<Shape>& shapes) {
+Model::PlanPtr Model::plan_for(const std::vector<Shape>& shapes) {
   const std::lock_guard lock(mutex_);
   if (freed_) throw freed_error();
   if (eager_) return nullptr;
@@ -301,7 +306,7 @@ std::shared_ptr<Plan> Model::plan_for(const std::vector<Shape>& shapes) {
     return found->second.plan;
   }
   try {
-    std::shared_ptr<Plan> plan = make_plan(shapes);
+    PlanPtr plan = make_plan(shapes);
     if (plans_.size() >= kMostPlans) {
       plans_.erase(std::min_element(plans_.begin(), plans_.end(), [](const auto& a, const auto& b) {
         return a.second.used < b.second.used;
@@ -324,7 +329,7 @@ std::vector<BufferPtr> Model::run_eagerly(const std::vector<BufferPtr>& buffers)
     input.type = graph_.inputs[i].type;
     input.shape = buffers[i]->type().shape;
     input.place = std::make_shared<Place>();
-    input.place->bytes = input.bytes();
+    input.place->type = input.storage();
     input.place->input = static_cast<int>(i);
     input.place->buffer = buffers[i];
     inputs.push_back(std::move(input));
@@ -342,7 +347,7 @@ std::vector<BufferPtr> Model::run_eagerly(const std::vector<BufferPtr>& buffers)
 }
 
 // A model may be freed by another thread in the meantime.
-CommandId Model::submit(const Plan::Bound& bound, std::shared_ptr<Client> client,
+CommandId Model::submit(const plan::Plan::Bound& bound, std::shared_ptr<Client> client,
                         const Listener& listener, std::shared_ptr<Profile> watcher) {
   try {
     return engine_.runtime().scheduler().submit(bound.stages, std::move(client), listener,
@@ -355,22 +360,22 @@ CommandId Model::submit(const Plan::Bound& bound, std::shared_ptr<Client> client
 
 std::optional<CommandId> Model::predict(const std::vector<BufferPtr>& inputs,
                                         std::shared_ptr<Client> client, const Done& done) {
-  const std::shared_ptr<Plan> plan = plan_for(shapes_of(inputs));
+  const PlanPtr plan = plan_for(shapes_of(inputs));
   if (plan == nullptr) {
     done(run_eagerly(inputs), nullptr);
     return std::nullopt;
   }
-  Plan::Bound bound = plan->bind(engine_.runtime(), inputs);
+  plan::Plan::Bound bound = plan->bind(engine_.runtime(), inputs);
   return submit(
       bound, std::move(client),
       [done, outputs = bound.outputs](CommandId, const Error* error) { done(outputs, error); });
 }
 
 std::vector<BufferPtr> Model::predict_now(const std::vector<BufferPtr>& inputs) {
-  const std::shared_ptr<Plan> plan = plan_for(shapes_of(inputs));
+  const PlanPtr plan = plan_for(shapes_of(inputs));
   if (plan == nullptr) return run_eagerly(inputs);
   Runtime& runtime = engine_.runtime();
-  Plan::Bound bound = plan->bind(runtime, inputs);
+  plan::Plan::Bound bound = plan->bind(runtime, inputs);
   runtime.wait(submit(bound, nullptr, nullptr));
   return std::move(bound.outputs);
 }

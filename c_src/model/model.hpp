@@ -14,7 +14,7 @@
 #include "model/build.hpp"
 #include "model/graph.hpp"
 #include "model/onnx/wire.hpp"
-#include "model/plan.hpp"
+#include "plan/plan.hpp"
 
 namespace dala::model {
 
@@ -65,11 +65,9 @@ class Model {
 
   // The stages of a prediction that writes output `index` to `output`, for commands of which it is
   // only a part; the other outputs go to memory that nobody sees. Throws when these do not fit.
-  // None where something takes long, which `prepare`, on a worker thread, does; what it threw is
-  // thrown by the next call. Never waits.
+  // Expansion::at_once gives none, and never waits, while there is no plan.
   std::optional<std::vector<Stage>> stages(const std::vector<BufferPtr>& inputs, size_t index,
-                                           const BufferPtr& output);
-  void prepare(const std::vector<BufferPtr>& inputs);
+                                           const BufferPtr& output, Expansion expansion);
 
   // Works out what a prediction with inputs of these shapes needs. Throws when they do not fit. For
   // worker threads.
@@ -83,17 +81,20 @@ class Model {
  private:
   Model(Engine& engine, Graph graph);
 
+  using PlanPtr = std::shared_ptr<plan::Plan>;
+
   std::vector<Shape> shapes_of(const std::vector<BufferPtr>& inputs) const;
   void check_shapes(const std::vector<Shape>& shapes) const;
   std::vector<Tensor> walk(Build& build, const std::vector<Tensor>& inputs) const;
   std::vector<Tensor> planned_inputs(const std::vector<Shape>& shapes) const;
   void complete_outputs();
-  std::shared_ptr<Plan> plan_for(const std::vector<Shape>& shapes);
-  std::shared_ptr<Plan> make_plan(const std::vector<Shape>& shapes);
+  PlanPtr plan_for(const std::vector<Shape>& shapes);
+  PlanPtr make_plan(const std::vector<Shape>& shapes);
   std::vector<BufferPtr> run_eagerly(const std::vector<BufferPtr>& inputs);
   void prepare();
   void forget_packed_weights();
-  CommandId submit(const Plan::Bound& bound, std::shared_ptr<Client> client,
+  PlanPtr plan_at_once(const std::vector<Shape>& shapes);
+  CommandId submit(const plan::Plan::Bound& bound, std::shared_ptr<Client> client,
                    const Listener& listener, std::shared_ptr<Profile> watcher = nullptr);
 
   Engine& engine_;
@@ -106,12 +107,11 @@ class Model {
   bool eager_ = false;  // shapes depend on values
   SharedConstants constants_;
   struct Cached {
-    std::shared_ptr<Plan> plan;
+    PlanPtr plan;
     uint64_t used = 0;
   };
   std::map<std::vector<Shape>, Cached> plans_;
   uint64_t uses_ = 0;
-  std::map<std::vector<Shape>, Error> failures_;  // of `prepare`, not thrown again yet
 };
 
 }  // namespace dala::model

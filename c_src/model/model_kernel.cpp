@@ -29,6 +29,11 @@ ParamSpec output_param() {
   return param;
 }
 
+Error no_kernel() {
+  return Error(Reason::unsupported,
+               "a model whose shapes depend on values runs step by step and is no kernel");
+}
+
 size_t output_index(const Model& model, const Call& call) {
   const std::vector<std::string> names = names_of(model.outputs());
   if (names.size() == 1) return 0;
@@ -44,26 +49,27 @@ size_t output_index(const Model& model, const Call& call) {
 
 }  // namespace
 
+// The plan, if there is one already. Never waits.
+Model::PlanPtr Model::plan_at_once(const std::vector<Shape>& shapes) {
+  // Held for long by whoever plans.
+  const std::unique_lock lock(mutex_, std::try_to_lock);
+  if (!lock) return nullptr;
+  if (freed_) throw Error(Reason::freed, "the model has been freed");
+  if (eager_) throw no_kernel();
+  const auto found = plans_.find(shapes);
+  if (found == plans_.end()) return nullptr;
+  found->second.used = ++uses_;
+  return found->second.plan;
+}
+
 std::optional<std::vector<Stage>> Model::stages(const std::vector<BufferPtr>& inputs, size_t index,
-                                                const BufferPtr& output) {
+                                                const BufferPtr& output, Expansion expansion) {
   const std::vector<Shape> shapes = shapes_of(inputs);
-  std::shared_ptr<Plan> plan;
-  {
-    // Held for long by whoever plans.
-    const std::unique_lock lock(mutex_, std::try_to_lock);
-    if (!lock) return std::nullopt;
-    if (freed_) throw Error(Reason::freed, "the model has been freed");
-    if (eager_) {
-      throw Error(Reason::unsupported,
-                  "a model whose shapes depend on values runs step by step and is no kernel");
-    }
-    if (const auto failure = failures_.extract(shapes)) throw failure.mapped();
-    const auto found = plans_.find(shapes);
-    if (found == plans_.end()) return std::nullopt;
-    found->second.used = ++uses_;
-    plan = found->second.plan;
-  }
-  const TensorType wanted = plan->outputs()[index].storage();
+  const bool at_once = expansion == Expansion::at_once;
+  const PlanPtr plan = at_once ? plan_at_once(shapes) : plan_for(shapes);
+  if (plan == nullptr && at_once) return std::nullopt;
+  if (plan == nullptr) throw no_kernel();
+  const TensorType wanted = plan->outputs()[index].type;
   if (output->type() != wanted) {
     const bool dtype = output->type().dtype != wanted.dtype;
     throw Error(
@@ -75,31 +81,19 @@ std::optional<std::vector<Stage>> Model::stages(const std::vector<BufferPtr>& in
   // Layers may read an input after the output has been written.
   const bool apart = std::find(inputs.begin(), inputs.end(), output) != inputs.end();
   std::vector<BufferPtr> outputs;
-  for (const Tensor& tensor : plan->outputs()) {
+  for (const plan::Plan::Output& each : plan->outputs()) {
     if (outputs.size() == index && !apart) {
       outputs.push_back(output);
       continue;
     }
-    StoragePtr storage = runtime.memory().allocate(tensor.bytes());
-    outputs.push_back(std::make_shared<Buffer>(tensor.storage(), std::move(storage)));
+    StoragePtr storage = runtime.memory().allocate(each.type.bytes());
+    outputs.push_back(std::make_shared<Buffer>(each.type, std::move(storage)));
   }
-  std::vector<Stage> stages = plan->bind(runtime, inputs, outputs);
+  const auto memory =
+      expansion == Expansion::apart ? plan::Plan::Memory::fresh : plan::Plan::Memory::kept;
+  std::vector<Stage> stages = plan->bind(runtime, inputs, outputs, memory);
   if (apart) stages.push_back(engine_.copy_stage(outputs[index], output));
   return stages;
-}
-
-void Model::prepare(const std::vector<BufferPtr>& inputs) {
-  const std::vector<Shape> shapes = shapes_of(inputs);
-  try {
-    plan_for(shapes);
-  } catch (const Error& problem) {
-    constexpr size_t kMostFailures = 64;
-    const std::lock_guard lock(mutex_);
-    // Those whose callers are gone.
-    if (failures_.size() >= kMostFailures) failures_.clear();
-    failures_.insert_or_assign(shapes, problem);
-    throw;
-  }
 }
 
 Descriptor model_kernel(const std::string& name, const std::shared_ptr<Model>& model, bool keep) {
@@ -117,14 +111,12 @@ Descriptor model_kernel(const std::string& name, const std::shared_ptr<Model>& m
     const auto model = weak.lock();
     return model == nullptr || model->freed();
   };
-  descriptor.expand = [weak, kept = keep ? model : nullptr](const Call& call,
-                                                            const std::vector<BufferPtr>& inputs,
-                                                            const BufferPtr& output) {
+  descriptor.expand = [weak, kept = keep ? model : nullptr](
+                          const Call& call, const std::vector<BufferPtr>& inputs,
+                          const BufferPtr& output, Expansion expansion) {
     const auto model = weak.lock();
     if (model == nullptr) throw Error(Reason::freed, "the model has been freed");
-    auto stages = model->stages(inputs, output_index(*model, call), output);
-    if (!stages) throw NotReady{[model, inputs] { model->prepare(inputs); }};
-    return std::move(*stages);
+    return model->stages(inputs, output_index(*model, call), output, expansion);
   };
   return descriptor;
 }

@@ -7,7 +7,7 @@
 namespace dala::model {
 namespace {
 
-constexpr size_t kMostWaiting = 64;  // per client
+constexpr size_t kMostWaiting = 64;  // per client; it is held back while it has as many
 // Predictions between their start and their result. Enough to keep the device busy; each holds the
 // memory of its outputs.
 constexpr size_t kMostStartedByOne = 4;
@@ -22,17 +22,13 @@ PredictionQueue::Entry::~Entry() {
   if (started) queue.finished(client);
 }
 
-bool PredictionQueue::push(uint64_t client, Job job, std::function<void()> room) {
+void PredictionQueue::push(uint64_t client, Job job) {
   std::list<std::shared_ptr<Entry>> added;
   added.push_back(std::make_shared<Entry>(*this, client, std::move(job)));
   const std::shared_ptr<Entry> entry = added.front();
   std::list<uint64_t> turn{client};
   std::unique_lock lock(mutex_);
   Line& line = lines_[client];
-  if (line.jobs.size() >= kMostWaiting) {
-    line.room = std::move(room);
-    return false;
-  }
   if (line.turn.empty() && !line.in_turn) line.turn.splice(line.turn.end(), turn);
   line.jobs.splice(line.jobs.end(), added);
   take_turn(line);
@@ -47,6 +43,19 @@ bool PredictionQueue::push(uint64_t client, Job job, std::function<void()> room)
       throw;
     }
   }
+}
+
+bool PredictionQueue::crowded(uint64_t client) {
+  const std::lock_guard lock(mutex_);
+  const auto found = lines_.find(client);
+  return found != lines_.end() && found->second.jobs.size() >= kMostWaiting;
+}
+
+bool PredictionQueue::hold_back(uint64_t client, std::function<void()> room) {
+  const std::lock_guard lock(mutex_);
+  const auto found = lines_.find(client);
+  if (found == lines_.end() || found->second.jobs.size() < kMostWaiting) return false;
+  found->second.room = std::move(room);
   return true;
 }
 

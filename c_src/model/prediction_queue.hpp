@@ -23,10 +23,13 @@ class PredictionQueue {
   // `post` runs a function on one of the threads for models.
   explicit PredictionQueue(std::function<void(std::function<void()>)> post);
 
-  // Takes a prediction of a client; false when that client has too many waiting. `room` is then
-  // called once, from any thread, as soon as there is room for another one. Throws, and has taken
-  // nothing, when there is no memory.
-  bool push(uint64_t client, Job job, std::function<void()> room);
+  // Takes a prediction of a client. Throws, and has taken nothing, when there is no memory.
+  void push(uint64_t client, Job job);
+
+  // Back-pressure: whether many predictions of the client have not started. It is then to wait
+  // until `room` is called, once and from any thread; false: there is room by now.
+  bool crowded(uint64_t client);
+  bool hold_back(uint64_t client, std::function<void()> room);
 
   // Drops the predictions that have not started.
   void clear();

@@ -31,10 +31,10 @@ std::optional<LikelyShapes> likely_shapes(const std::vector<Port>& inputs) {
   return likely;
 }
 
-void build_programs(const Plan& plan) {
+void build_programs(const plan::Plan& plan) {
   std::set<Program*> built;
-  for (const PlannedStage& stage : plan.stages()) {
-    for (const Step& step : stage.launch->steps) {
+  for (const plan::Node& node : plan.nodes()) {
+    for (const Step& step : node.launch->steps) {
       const auto* kernel = std::get_if<KernelStep>(&step);
       if (kernel != nullptr && built.insert(kernel->program.get()).second) kernel->program->build();
     }
@@ -45,7 +45,7 @@ void build_programs(const Plan& plan) {
 
 void Model::get_ready(const std::vector<Shape>& shapes) {
   check_shapes(shapes);
-  const std::shared_ptr<Plan> plan = plan_for(shapes);
+  const PlanPtr plan = plan_for(shapes);
   if (plan == nullptr) return;
   build_programs(*plan);
   forget_packed_weights();

@@ -9,13 +9,13 @@
 namespace dala::model {
 
 Model::Profiled Model::profile(const std::vector<BufferPtr>& inputs) {
-  const std::shared_ptr<Plan> plan = plan_for(shapes_of(inputs));
+  const PlanPtr plan = plan_for(shapes_of(inputs));
   if (plan == nullptr) {
     throw Error(Reason::unsupported,
                 "a model whose shapes depend on values runs step by step and cannot be profiled");
   }
   Runtime& runtime = engine_.runtime();
-  Plan::Bound bound = plan->bind(runtime, inputs);
+  plan::Plan::Bound bound = plan->bind(runtime, inputs);
   // A profile is keyed by the name of the launch, so each stage gets a unique name.
   for (size_t i = 0; i < bound.stages.size(); ++i) {
     auto renamed = std::make_shared<Launch>(*bound.stages[i].launch);
@@ -27,8 +27,8 @@ Model::Profiled Model::profile(const std::vector<BufferPtr>& inputs) {
   const auto kernels = watcher->kernels();
 
   Profiled result{std::move(bound.outputs), {}};
-  for (size_t i = 0; i < plan->stages().size(); ++i) {
-    const std::string& layer = plan->stages()[i].layer;
+  for (size_t i = 0; i < plan->nodes().size(); ++i) {
+    const std::string& layer = plan->nodes()[i].label;
     if (result.layers.empty() || result.layers.back().layer != layer) {
       result.layers.push_back({layer, 0});
     }

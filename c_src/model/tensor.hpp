@@ -3,20 +3,15 @@
 #pragma once
 
 #include <memory>
-#include <string>
 #include <vector>
 
 #include "model/host_tensor.hpp"
-#include "runtime/buffer.hpp"
-#include "runtime/launch.hpp"
+#include "plan/node.hpp"
 
 namespace dala::model {
 
-// Memory on the device that stages read and write.
-struct Place {
-  size_t bytes = 0;
-  int input = -1;      // set: the graph's input of that number
-  BufferPtr buffer;    // set: memory that is there already, such as a weight's
+// The value of a plan that holds a tensor on the device.
+struct Place : plan::Value {
   StoragePtr storage;  // of `buffer`, where this place made it
 
   // Where the elements of a tensor that lies here were moved, with its dimensions in that order.
@@ -43,14 +38,6 @@ struct Tensor {
   size_t bytes() const { return storage().bytes(); }
   int64_t rank() const { return static_cast<int64_t>(shape.size()); }
   int64_t dim(int64_t axis) const { return shape[static_cast<size_t>(axis)]; }
-};
-
-// A launch with its memory by place.
-struct PlannedStage {
-  std::shared_ptr<const Launch> launch;
-  std::vector<PlacePtr> inputs;
-  PlacePtr output;
-  std::string layer;  // the node it belongs to, for people
 };
 
 }  // namespace dala::model

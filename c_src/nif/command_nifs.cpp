@@ -1,15 +1,10 @@
 // Commands: submitted, asked about, waited for by message.
-#include "nif/preparation.hpp"
+#include "nif/job.hpp"
 #include "nif/resources.hpp"
+#include "runtime/reservation.hpp"
 
 namespace dala::nif {
 namespace {
-
-Listener tell(std::shared_ptr<Message> message) {
-  return [message = std::move(message)](CommandId id, const Error* error) {
-    message->send_result(id, error);
-  };
-}
 
 // How the submitter is told of the outcome: `{:reply, ref}`, `{:notify, pid}` or `:async`.
 struct Mode {
@@ -29,22 +24,41 @@ Mode decode_mode(ErlNifEnv* env, ERL_NIF_TERM term) {
           submitting_client(env, pid.pid != self(env).pid)};
 }
 
-// What the caller named, where a call has become several stages that read it in turn.
-std::vector<Use> uses_of(const std::vector<Stage>& stages, const std::vector<BufferPtr>& inputs,
-                         const BufferPtr& output) {
-  if (stages.size() < 2) return {};
-  std::vector<Use> uses;
-  for (const BufferPtr& input : inputs) uses.push_back({input, -1, static_cast<int>(uses.size())});
-  uses.push_back({output, -1, -1});
-  for (const Use& use : uses) {
-    if (!use.buffer->temporary()) continue;
-    throw temporary_error(use.input < 0 ? "the output" : text("input ", use.input));
+// A call of what takes long to plan. The command has its place in the order from now on; its stages
+// are worked out on the threads for models. The job holds no reference to the engine, which goes
+// only after these threads.
+CommandId submit_unplanned(Engine& engine, const std::string& kernel, const Params& params,
+                           const std::vector<BufferPtr>& inputs, const BufferPtr& output,
+                           const Mode& mode) {
+  Scheduler& scheduler = engine.runtime().scheduler();
+  const auto reservation = scheduler.reserve(inputs, output, mode.client, mode.listener);
+  try {
+    Instance::get().post_model(
+        [&engine, reservation, kernel, params] { engine.complete(*reservation, kernel, params); });
+  } catch (...) {
+    reservation->fail(current_error());
   }
-  return uses;
+  return reservation->id();
 }
 
-Term full(ErlNifEnv* env, CommandId id) {
-  return tuple(env, {atom(env, "full"), unsigned_integer(env, id)});
+CommandId submit_call(Engine& engine, const std::string& kernel, const Params& params,
+                      const std::vector<BufferPtr>& inputs, const BufferPtr& output,
+                      const Mode& mode) {
+  const auto stages = engine.stages(kernel, inputs, output, params);
+  if (!stages) return submit_unplanned(engine, kernel, params, inputs, output, mode);
+  // What the caller named, where a call has become several stages that read it in turn.
+  const std::vector<Use> uses =
+      stages->size() < 2 ? std::vector<Use>{} : uses_of_call(inputs, output);
+  return engine.runtime().scheduler().submit(*stages, mode.client, mode.listener, nullptr, uses);
+}
+
+CommandId submit_copy(Engine& engine, const std::vector<BufferPtr>& inputs, const BufferPtr& output,
+                      const Mode& mode) {
+  if (inputs.size() != 1) {
+    throw Error(Reason::arity_mismatch, text("copy_buffer takes 1 input, got ", inputs.size()));
+  }
+  return engine.runtime().scheduler().submit({engine.copy_stage(inputs.front(), output)},
+                                             mode.client, mode.listener);
 }
 
 Term encode_outcome(ErlNifEnv* env, const Scheduler::Outcome& outcome, std::string_view done) {
@@ -75,34 +89,24 @@ Reason reason_of(const std::string& name) {
 }  // namespace
 
 // A problem with a command that waits for its reply is returned at once, and so is want of memory;
-// otherwise the id that comes back is one that has failed. `{:wait, ref}` is to be tried again, see
-// `when_ready`.
+// otherwise the id that comes back is one that has failed.
 Term submit(ErlNifEnv* env, fine::Atom op, std::string kernel, Term inputs, Term output,
             Term params, Term mode_term) {
-  return when_ready(env, [&] {
+  return guarded(env, [&] {
     const auto current = engine();
-    Scheduler& scheduler = current->runtime().scheduler();
     const Mode mode = decode_mode(env, mode_term);
-    if (const auto id = scheduler.backlog()) return full(env, *id);
     try {
       const std::vector<BufferPtr> sources = decode_buffers(env, inputs);
       const BufferPtr target = decode_buffer(env, output, "the output");
-      std::vector<Stage> stages;
-      if (op == "copy_buffer") {
-        if (sources.size() != 1) {
-          throw Error(Reason::arity_mismatch,
-                      text("copy_buffer takes 1 input, got ", sources.size()));
-        }
-        stages.push_back(current->copy_stage(sources.front(), target));
-      } else {
-        stages = current->stages(kernel, sources, target, decode_params(env, params));
-      }
-      const CommandId id = scheduler.submit(stages, mode.client, mode.listener, nullptr,
-                                            uses_of(stages, sources, target));
+      const CommandId id =
+          op == "copy_buffer"
+              ? submit_copy(*current, sources, target, mode)
+              : submit_call(*current, kernel, decode_params(env, params), sources, target, mode);
       return ok(env, unsigned_integer(env, id));
     } catch (const Error& problem) {
       // The caller collects garbage and tries again before it makes do with a failure.
       if (mode.reply || problem.reason == Reason::out_of_memory) throw;
+      Scheduler& scheduler = current->runtime().scheduler();
       return ok(env, unsigned_integer(env, scheduler.submit_failure(problem, mode.listener)));
     }
   });
@@ -124,6 +128,18 @@ Term commands_pending(ErlNifEnv* env) {
   return guarded(env, [&] { return boolean(env, engine()->runtime().scheduler().pending()); });
 }
 FINE_NIF(commands_pending, 0);
+
+// Back-pressure, for whoever submits without waiting for results. `:pending`: very many commands
+// are queued, and the caller will get `{ref, _}` when it may go on.
+Term command_turn(ErlNifEnv* env, Term ref) {
+  return guarded(env, [&] {
+    Scheduler& scheduler = engine()->runtime().scheduler();
+    const bool held =
+        scheduler.crowded() && scheduler.hold_back(tell(Message::reply(self(env), ref)));
+    return atom(env, held ? "pending" : "ok");
+  });
+}
+FINE_NIF(command_turn, 0);
 
 Term command_poll(ErlNifEnv* env, uint64_t id) {
   return guarded(env, [&] {

@@ -1,6 +1,7 @@
 // Models: loaded and run on threads of their own, answered by message.
 #include "model/model.hpp"
 #include "model/model_kernel.hpp"
+#include "nif/job.hpp"
 #include "nif/resources.hpp"
 
 namespace dala::nif {
@@ -53,22 +54,6 @@ Term encode_outputs(ErlNifEnv* env, const std::vector<BufferPtr>& outputs) {
   return list(env, items);
 }
 
-// Runs a job that sends its own result; an error that it ends with is sent here.
-template <typename Job>
-void run_job(Message& message, Job job) {
-  try {
-    job();
-  } catch (...) {
-    const ErrorPtr problem = current_error();
-    message.send_result(0, problem.get());
-  }
-}
-
-// The same on the threads for models.
-void post(const std::shared_ptr<Message>& message, std::function<void()> job) {
-  Instance::get().post_model([message, job = std::move(job)] { run_job(*message, job); });
-}
-
 // The buffers as they are at this moment.
 std::vector<BufferPtr> decode_snapshots(ErlNifEnv* env, ERL_NIF_TERM term) {
   Scheduler& scheduler = engine()->runtime().scheduler();
@@ -118,7 +103,7 @@ Term model_load(ErlNifEnv* env, Term source, Term ref) {
         is_path ? std::string(reinterpret_cast<const char*>(binary.data), binary.size) : "";
     const auto pinned = is_path ? nullptr : std::make_shared<Pinned>(bytes);
     const auto message = Message::reply(self(env), ref);
-    post(message, [current, path, pinned, message] {
+    post_job(message, [current, path, pinned, message] {
       std::shared_ptr<Model> model;
       if (pinned == nullptr) {
         model = Model::load_file(*current, path);
@@ -142,7 +127,7 @@ Term model_get_ready(ErlNifEnv* env, fine::ResourcePtr<ModelResource> resource,
                      std::vector<std::vector<int64_t>> shapes, Term ref) {
   return guarded(env, [&] {
     const auto message = Message::reply(self(env), ref);
-    post(message, [model = alive(resource), shapes = std::move(shapes), message] {
+    post_job(message, [model = alive(resource), shapes = std::move(shapes), message] {
       model->get_ready(shapes);
       message->send_result(0, nullptr);
     });
@@ -165,9 +150,7 @@ Term model_info(ErlNifEnv* env, fine::ResourcePtr<ModelResource> resource) {
 FINE_NIF(model_info, 0);
 
 // The inputs are those of this moment, whatever is written to the buffers later. Gives
-// `{:ok, prediction}`, and the caller gets `{ref, {:ok, outputs} | {:error, e}}`; or
-// `{:wait, ready}` when it has too many predictions waiting: `{ready, :ok}` comes when there is
-// room to try again.
+// `{:ok, prediction}`, and the caller gets `{ref, {:ok, outputs} | {:error, e}}`.
 Term model_predict(ErlNifEnv* env, fine::ResourcePtr<ModelResource> resource, Term inputs,
                    Term ref) {
   return guarded(env, [&] {
@@ -192,16 +175,26 @@ Term model_predict(ErlNifEnv* env, fine::ResourcePtr<ModelResource> resource, Te
       // It may have been given up while its command was being submitted.
       if (prediction->given_up) cancel_command(*prediction);
     };
-    const ERL_NIF_TERM ready = enif_make_ref(env);
-    const auto room = Message::reply(self(env), ready);
-    if (Instance::get().predictions().push(self(env).pid, job,
-                                           [room] { room->send_result(0, nullptr); })) {
-      return ok(env, fine::encode(env, prediction));
-    }
-    return tuple(env, {atom(env, "wait"), ready});
+    Instance::get().predictions().push(self(env).pid, job);
+    return ok(env, fine::encode(env, prediction));
   });
 }
 FINE_NIF(model_predict, 0);
+
+// Back-pressure, for whoever does not wait for results. `:pending`: many predictions of the caller
+// have not started, and it will get `{ref, :ok}` when it may go on.
+Term model_turn(ErlNifEnv* env, Term ref) {
+  return guarded(env, [&] {
+    model::PredictionQueue& queue = Instance::get().predictions();
+    const uint64_t client = self(env).pid;
+    const auto held = [&] {
+      const auto message = Message::reply(self(env), ref);
+      return queue.hold_back(client, [message] { message->send_result(0, nullptr); });
+    };
+    return atom(env, queue.crowded(client) && held() ? "pending" : "ok");
+  });
+}
+FINE_NIF(model_turn, 0);
 
 // The caller no longer waits for the result. `:ok`: no message will come; `:sent`: it is in the
 // mailbox, unless it has been received; `:sending`: it will be in a moment.
@@ -222,7 +215,7 @@ Term model_profile(ErlNifEnv* env, fine::ResourcePtr<ModelResource> resource, Te
                    Term ref) {
   return guarded(env, [&] {
     const auto message = Message::reply(self(env), ref);
-    post(message, [model = alive(resource), buffers = decode_snapshots(env, inputs), message] {
+    post_job(message, [model = alive(resource), buffers = decode_snapshots(env, inputs), message] {
       const Model::Profiled profiled = model->profile(buffers);
       ErlNifEnv* own = message->env();
       std::vector<Term> layers;
@@ -252,7 +245,7 @@ Term model_free(ErlNifEnv* env, fine::ResourcePtr<ModelResource> resource, Term 
   return guarded(env, [&] {
     const auto message = Message::reply(self(env), ref);
     Engine* current = engine().get();
-    post(message, [current, model = alive(resource), message] {
+    post_job(message, [current, model = alive(resource), message] {
       model->free();
       current->registry().remove_gone();
       message->send_result(0, nullptr);

@@ -1,13 +1,12 @@
-// A pipeline: stages as terms, kept as they were added, and bound to kernels and buffers at the
-// first run, fused where they can be. Adding a stage later unbinds it.
+// A pipeline as Elixir holds it: its stages as they were given, and what they were decoded to.
 #pragma once
 
 #include <memory>
 #include <mutex>
-#include <optional>
 #include <vector>
 
 #include "nif/resources.hpp"
+#include "plan/pipeline.hpp"
 
 namespace dala::nif {
 
@@ -20,7 +19,6 @@ class StageTerm {
   StageTerm(const StageTerm&) = delete;
   StageTerm& operator=(const StageTerm&) = delete;
 
-  ErlNifEnv* env() const { return env_; }
   ERL_NIF_TERM term() const { return term_; }
 
  private:
@@ -32,39 +30,20 @@ class StageTerm {
 
 class PipelineResource {
  public:
-  using Stages = std::vector<std::shared_ptr<const StageTerm>>;
-  using Plan = std::shared_ptr<const PipelinePlan>;
+  using Terms = std::vector<std::shared_ptr<const StageTerm>>;
 
   ~PipelineResource() { free(); }
 
-  void add(ERL_NIF_TERM stage);
-  size_t count();
-  Stages stages();
-  // The stages, validated and planned. Throws the first problem, with `stage` in its details, and
-  // NotReady.
-  Plan bind(Engine& engine);
-  // The plan when the stages are bound already, or their problem, or null: then `bind` is to be
-  // called, which takes a while where there are many.
-  Plan bound(Engine& engine);
+  void add(ErlNifEnv* env, ERL_NIF_TERM stage);
+  Terms terms();
+  // Much of what it holds is left to another thread.
   void free();
 
+  plan::Pipeline pipeline;
+
  private:
-  // What binding has come to, for as long as the stages and the kernels stay the same.
-  struct Binding {
-    uint64_t version = 0;
-    uint64_t generation = 0;  // of the kernel registry
-    Plan plan;
-    std::optional<Error> problem;
-  };
-
-  void require_alive() const;
-  Plan outcome(Engine& engine) const;
-
   std::mutex mutex_;
-  bool freed_ = false;
-  Stages stages_;
-  uint64_t version_ = 0;  // counts the changes of `stages_`
-  std::shared_ptr<const Binding> binding_;
+  Terms terms_;
 };
 
 }  // namespace dala::nif

@@ -33,6 +33,16 @@ Error freed_error(const std::string& what) {
   return Error(Reason::freed, text(what, " has been freed"));
 }
 
+std::vector<Use> uses_of_call(const std::vector<BufferPtr>& inputs, const BufferPtr& output) {
+  std::vector<Use> uses;
+  for (const BufferPtr& input : inputs) uses.push_back({input, -1, static_cast<int>(uses.size())});
+  uses.push_back({output, -1, -1});
+  for (const Use& use : uses) {
+    need_lasting(use.buffer, use.input < 0 ? "the output" : text("input ", use.input));
+  }
+  return uses;
+}
+
 Error temporary_error(const std::string& what) {
   return Error(Reason::unsupported,
                text(what, " is temporary: only the stages of a pipeline may use it"));
@@ -119,15 +129,20 @@ void Scheduler::require(const std::vector<Use>& uses) const {
   }
 }
 
+CommandPtr Scheduler::new_command(std::shared_ptr<Client> client, Listener listener) {
+  auto command = std::make_shared<Command>(*this);
+  command->shared = client != nullptr && client->shared();
+  command->client = std::move(client);
+  if (listener) command->listeners.emplace_back(Token{0}, std::move(listener));
+  return command;
+}
+
 CommandId Scheduler::submit(const std::vector<Stage>& stages, std::shared_ptr<Client> client,
                             Listener listener, std::shared_ptr<Profile> profile,
                             const std::vector<Use>& uses) {
-  if (uses.empty()) need_lasting_buffers(stages);
-  const auto command = std::make_shared<Command>(*this);
-  command->shared = client != nullptr && client->shared();
-  command->client = std::move(client);
+  need_lasting_buffers(stages);
+  const CommandPtr command = new_command(std::move(client), std::move(listener));
   command->profile = std::move(profile);
-  if (listener) command->listeners.emplace_back(Token{0}, std::move(listener));
   command->lengthy = stages.size() > kLengthy;
   if (command->lengthy) {
     constexpr int kAttempts = 3;
@@ -158,12 +173,19 @@ bool Scheduler::pending() {
   return !commands_.empty();
 }
 
-std::optional<CommandId> Scheduler::backlog() {
+bool Scheduler::crowded() {
   Lock lock(*this);
-  if (commands_.size() < kMostPending) return std::nullopt;
-  // One from the middle, so that there is room for many when it is done.
-  const auto middle = commands_.lower_bound(next_id_ - kMostPending / 2);
-  return middle == commands_.end() ? commands_.begin()->first : middle->first;
+  return commands_.size() >= kMostPending;
+}
+
+bool Scheduler::hold_back(Listener listener) {
+  Lock lock(*this);
+  if (commands_.size() < kMostPending || lost_) return false;
+  // Until one from the middle is done, so that there is room for many.
+  auto middle = commands_.lower_bound(next_id_ - kMostPending / 2);
+  if (middle == commands_.end()) middle = commands_.begin();
+  middle->second->end_listeners.emplace_back(Token{0}, std::move(listener));
+  return true;
 }
 
 Scheduler::Outcome Scheduler::poll(CommandId id) {

@@ -27,11 +27,14 @@
 namespace dala {
 
 class KernelStore;
+class Reservation;
 
 // `what` names the buffer.
 Error freed_error(const std::string& what);
 // What a use of a temporary buffer outside of a pipeline comes to.
 Error temporary_error(const std::string& what);
+// The buffers of a call that is a command of its own. Throws for temporary ones.
+std::vector<Use> uses_of_call(const std::vector<BufferPtr>& inputs, const BufferPtr& output);
 // The outcome of a command whose client is gone.
 Error dropped_error(CommandId id);
 
@@ -86,19 +89,27 @@ class Scheduler {
 
   // Takes the stages as one command: hazards are entered, outputs get their memory. Throws
   // `freed` or `out_of_memory` before anything has changed. A `profile` counts what it did. `uses`
-  // are the buffers that a pipeline needs, in the order of its stages; only with them may stages
-  // have temporary buffers. A single call that became several stages has them too.
+  // are the buffers that a pipeline names, in the order of its stages, whether or not a launch
+  // touches them. A single call that became several stages has them too.
   CommandId submit(const std::vector<Stage>& stages, std::shared_ptr<Client> client,
                    Listener listener, std::shared_ptr<Profile> profile = nullptr,
                    const std::vector<Use>& uses = {});
+  // Takes a command whose stages are not known yet, as of a model that has to be planned first. It
+  // is to read these inputs and to write all of the output, and has its place in the order of their
+  // commands from now on. Throws as `submit` does.
+  std::shared_ptr<Reservation> reserve(const std::vector<BufferPtr>& inputs,
+                                       const BufferPtr& output, std::shared_ptr<Client> client,
+                                       Listener listener);
   // An id whose outcome is that error.
   CommandId submit_failure(Error error, const Listener& listener);
 
   // Whether any command has not ended yet.
   bool pending();
 
-  // When too many commands are pending: one to wait for before submitting more.
-  std::optional<CommandId> backlog();
+  // Back-pressure: whether very many commands are pending. Whoever submits is then to wait until
+  // the listener is told; false: there is room by now.
+  bool crowded();
+  bool hold_back(Listener listener);
 
   Outcome poll(CommandId id);
   // As poll; while the command is pending, `listener` will be told. `token` names it.
@@ -142,6 +153,7 @@ class Scheduler {
   BufferPtr snapshot(const Buffer& buffer, const std::string& what);
 
  private:
+  friend class Reservation;
   class Lock;
   using Turns = Chain<ClientLine, &ClientLine::next_turn>;
 
@@ -160,8 +172,10 @@ class Scheduler {
   bool submit_apart(const CommandPtr& command, const std::vector<Stage>& stages,
                     const std::vector<Use>& uses);
   void settle_stages(Command& command, const std::vector<Stage>& stages, Settlement& settlement);
-  BoundOutput settle_output(const BufferPtr& buffer, const Stage& stage, const BoundStage& part,
+  BoundOutput settle_output(const BufferPtr& buffer, bool in_place, const BoundStage& part,
                             Settlement& settlement);
+  CommandPtr new_command(std::shared_ptr<Client> client, Listener listener);
+  bool resolve(const CommandPtr& command, const std::vector<Stage>& stages, bool always);
   void tell(Ended& ended) noexcept;
 
   // Needs no lock while the command's parts are the caller's alone.
@@ -173,6 +187,8 @@ class Scheduler {
   void require(const std::vector<Use>& uses) const;
   template <typename Uses>
   void enter(const CommandPtr& command, const Settlement& settlement, const Uses& uses);
+  template <typename Uses>
+  void join(const CommandPtr& command, const Uses& uses);
   template <typename Uses>
   void make_room_for(Command& command, const Uses& uses);
   void read_by(const CommandPtr& command, Storage& storage);

@@ -1,16 +1,14 @@
 // The scheduler's fourth part: the memory of a command, and its place in the order of those that
 // use the same.
 #include <algorithm>
-#include <unordered_map>
-#include <unordered_set>
 #include <utility>
 
 #include "runtime/device.hpp"
 #include "runtime/memory_pool.hpp"
-#include "runtime/part_order.hpp"
 #include "runtime/program.hpp"
 #include "runtime/scheduler.hpp"
 #include "runtime/scheduler_lock.hpp"
+#include "runtime/settlement.hpp"
 
 namespace dala {
 namespace {
@@ -23,78 +21,7 @@ bool has_call(const BoundStage& part) {
                      [](const Step& step) { return std::holds_alternative<CallStep>(step); });
 }
 
-template <typename Visit>
-void each_buffer(const std::vector<Stage>& stages, Visit visit) {
-  for (const Stage& stage : stages) {
-    for (const BufferPtr& buffer : stage.inputs) visit(*buffer);
-    if (stage.output != nullptr) visit(*stage.output);
-    for (const BufferPtr& buffer : stage.more_outputs) visit(*buffer);
-  }
-}
-
-// Visits what a part reads, and then what it writes. Where it writes only some elements, the others
-// count as read.
-template <typename Visit>
-void each_use(const BoundStage& part, Visit visit) {
-  for (const StoragePtr& storage : part.inputs) visit(*storage, false);
-  const bool keeps = part.launch != nullptr && !part.launch->overwrites_output;
-  for (const BoundOutput& output : part.outputs) {
-    if (output.previous != nullptr) visit(*output.previous, false);
-    if (keeps && output.previous == nullptr) visit(*output.storage, false);
-  }
-  for (const BoundOutput& output : part.outputs) visit(*output.storage, true);
-}
-
-struct Access {
-  bool read = false;  // before it is written
-  bool written = false;
-};
-using Accesses = std::unordered_map<Storage*, Access>;
-
-// Every storage of the command once.
-Accesses accesses_of(const Command& command) {
-  Accesses accesses;
-  for (const BoundStage& part : command.parts) {
-    each_use(part, [&accesses](Storage& storage, bool written) {
-      Access& access = accesses[&storage];
-      if (written) {
-        access.written = true;
-      } else if (!access.written) {
-        access.read = true;
-      }
-    });
-  }
-  return accesses;
-}
-
-// Makes room for one more, growing as push_back does.
-template <typename T>
-void make_room(std::vector<T>& items) {
-  if (items.size() == items.capacity()) items.reserve(std::max<size_t>(4, 2 * items.size()));
-}
-
-void place_parts(Command& command) {
-  if (command.parts.size() < 2) return;  // as most commands have
-  PartOrder order;
-  for (size_t i = 0; i < command.parts.size(); ++i) order.place(command.parts[i], i);
-}
-
 }  // namespace
-
-// What the stages of a command find under their buffers, and what they leave there.
-struct Scheduler::Settlement {
-  // With the lock held the buffers themselves are looked at; without it, what was found before.
-  bool locked = true;
-  std::unordered_map<const Buffer*, StoragePtr> found;
-  std::map<Buffer*, StoragePtr> replaced;
-  std::vector<StoragePtr> kept;  // written where they are
-
-  const StoragePtr& of(const BufferPtr& buffer) const {
-    const auto fresh = replaced.find(buffer.get());
-    if (fresh != replaced.end()) return fresh->second;
-    return locked ? buffer->storage_ : found.at(buffer.get());
-  }
-};
 
 // Gives every stage its memory. Changes of a buffer's storage are collected, so that a failure in
 // the middle leaves all buffers as they were.
@@ -117,14 +44,16 @@ void Scheduler::settle_stages(Command& command, const std::vector<Stage>& stages
       part.inputs.push_back(settlement.of(stage.inputs[i]));
       need(part.inputs.back(), [i] { return text("input ", i); });
     }
-    if (stage.output != nullptr) {
-      part.outputs.push_back(settle_output(stage.output, stage, part, settlement));
-      need(part.outputs.back().storage, [] { return "the output"; });
-    }
-    for (const BufferPtr& buffer : stage.more_outputs) {
-      part.outputs.push_back(settle_output(buffer, stage, part, settlement));
-      need(part.outputs.back().storage, [] { return "an output"; });
-    }
+    const auto settle = [&](const BufferPtr& buffer, const char* name) {
+      // A launch without steps writes nothing, so the output stays where it is.
+      const bool writes = stage.launch != nullptr && !stage.launch->steps.empty();
+      const bool in_place = writes && stage.launch->in_place;
+      part.outputs.push_back(writes ? settle_output(buffer, in_place, part, settlement)
+                                    : BoundOutput{settlement.of(buffer), nullptr});
+      need(part.outputs.back().storage, [name] { return name; });
+    };
+    if (stage.output != nullptr) settle(stage.output, "the output");
+    for (const BufferPtr& buffer : stage.more_outputs) settle(buffer, "an output");
     command.calls = command.calls || has_call(part);
     command.trusted = command.trusted && (part.launch == nullptr || part.launch->trusted);
     command.fills = command.fills || (part.launch != nullptr && part.launch->fills);
@@ -134,22 +63,17 @@ void Scheduler::settle_stages(Command& command, const std::vector<Stage>& stages
 }
 
 // The memory that a stage is to write: what the buffer has, or fresh memory where that may not be
-// written to. A temporary buffer gets its memory when it is first written.
-BoundOutput Scheduler::settle_output(const BufferPtr& buffer, const Stage& stage,
-                                     const BoundStage& part, Settlement& settlement) {
+// written to.
+BoundOutput Scheduler::settle_output(const BufferPtr& buffer, bool in_place, const BoundStage& part,
+                                     Settlement& settlement) {
   const StoragePtr current = settlement.of(buffer);
-  if (current == nullptr && !buffer->temporary()) return {};
+  if (current == nullptr) return {};
+  if (current == settlement.granted) return {current, std::move(settlement.granted_previous)};
   const size_t bytes = buffer->type().bytes();
-  if (current == nullptr) {
-    const StoragePtr fresh = memory_.allocate(bytes);
-    settlement.replaced[buffer.get()] = fresh;
-    return {fresh, nullptr};
-  }
-  // A launch without steps writes nothing, so the output stays where it is.
-  if (bytes == 0 || stage.launch->steps.empty()) return {current, nullptr};
+  if (bytes == 0) return {current, nullptr};
   const bool aliased =
       std::find(part.inputs.begin(), part.inputs.end(), current) != part.inputs.end();
-  if (!current->exported() && (!aliased || stage.launch->in_place)) {
+  if (!current->exported() && (!aliased || in_place)) {
     if (!settlement.locked) settlement.kept.push_back(current);
     return {current, nullptr};
   }
@@ -157,28 +81,6 @@ BoundOutput Scheduler::settle_output(const BufferPtr& buffer, const Stage& stage
   settlement.replaced[buffer.get()] = fresh;
   return {fresh, current};
 }
-
-// Visits the storages that a command reads and writes, in the order of its parts.
-struct UsesOfParts {
-  const Command& command;
-
-  template <typename Visit>
-  void each(Visit visit) const {
-    for (const BoundStage& part : command.parts) each_use(part, visit);
-  }
-};
-
-struct UsesOfStorages {
-  const Accesses& accesses;
-
-  template <typename Visit>
-  void each(Visit visit) const {
-    for (const auto& [storage, access] : accesses) {
-      if (access.read) visit(*storage, false);
-      if (access.written) visit(*storage, true);
-    }
-  }
-};
 
 void Scheduler::submit_here(const CommandPtr& command, const std::vector<Stage>& stages,
                             const std::vector<Use>& uses) {
@@ -190,56 +92,6 @@ void Scheduler::submit_here(const CommandPtr& command, const std::vector<Stage>&
   std::vector<MissingProgram> missing = missing_programs(*command);
   enter(command, settlement, UsesOfParts{*command});
   prepare(command, std::move(missing));
-}
-
-// Enters a command as a whole, or throws and changes nothing: all memory is taken first.
-template <typename Uses>
-void Scheduler::enter(const CommandPtr& command, const Settlement& settlement, const Uses& uses) {
-  make_room_for(*command, uses);
-  const auto place = commands_.emplace(next_id_, command).first;
-  try {
-    command->line = &lines_[command->client_key()];
-  } catch (...) {
-    commands_.erase(place);
-    throw;
-  }
-  command->id = next_id_++;
-  ++command->line->pending;
-  for (const auto& [buffer, storage] : settlement.replaced) {
-    if (buffer->temporary()) continue;
-    buffer->detach();
-    buffer->storage_ = storage;
-  }
-  uses.each([&](Storage& storage, bool written) {
-    if (written) {
-      written_by(command, storage);
-    } else {
-      read_by(command, storage);
-    }
-  });
-}
-
-// Room for everything that `read_by` and `written_by` add. Throws as well for what cannot be read.
-template <typename Uses>
-void Scheduler::make_room_for(Command& command, const Uses& uses) {
-  const uint64_t count = ++counts_;
-  size_t dependencies = 0;
-  const auto meet = [&](const CommandPtr& other) {
-    if (other == nullptr || other->state == Command::State::done) return;
-    if (std::exchange(other->last_counted, count) == count) return;
-    ++dependencies;
-    make_room(other->dependents);
-  };
-  uses.each([&](Storage& storage, bool written) {
-    meet(storage.writer_);
-    if (written) {
-      for (const CommandPtr& reader : storage.readers_) meet(reader);
-    } else {
-      require_content(storage);
-      make_room(storage.readers_);
-    }
-  });
-  command.dependencies.reserve(dependencies);
 }
 
 // Settles the command without the lock, by what its buffers had a moment ago. When they still have

@@ -8,10 +8,10 @@
 #include <thread>
 
 #include "kernels/custom/custom_kernel.hpp"
-#include "kernels/fusion/pipeline_plan.hpp"
 #include "model/model.hpp"
 #include "support/bytes.hpp"
 #include "support/onnx_writer.hpp"
+#include "support/pipeline.hpp"
 
 namespace dala::test {
 namespace {
@@ -100,13 +100,10 @@ void pipelines() {
   const BufferPtr between = runtime().temporary(checked_type(DType::f32, {100}));
   const BufferPtr y = zeros(DType::f32, {100});
   for (bool fuse : {true, false}) {
-    std::vector<PlannedStage> stages;
-    stages.push_back(engine().pipeline_stage("elementwise_add", {x, x}, between, {}));
-    stages.push_back(engine().pipeline_stage("relu", {between}, y, {}));
-    stages.emplace_back();
-    stages.push_back(engine().pipeline_stage("elementwise_add", {y, x}, y, {}));
-    const PipelinePlan plan = plan_pipeline(stages, engine().planner(), fuse);
-    runtime().wait(runtime().scheduler().submit(plan.stages, nullptr, nullptr, nullptr, plan.uses));
+    TestPipeline pipeline;
+    pipeline.add("elementwise_add", {x, x}, between).add("relu", {between}, y);
+    pipeline.barrier().add("elementwise_add", {y, x}, y);
+    pipeline.run(fuse);
     std::vector<float> expected = ramp(100);
     for (float& each : expected) each = std::max(2 * each, 0.0F) + each;
     expect(read<float>(y) == expected, "a pipeline");

@@ -26,15 +26,11 @@ struct Posted {
     for (run(); !tickets.empty(); run()) finish();
   }
 
-  bool push(
-      uint64_t client, std::function<void()> room = [] {}) {
-    return queue.push(
-        client,
-        [this, client](const PredictionQueue::Ticket& ticket) {
-          order.push_back(static_cast<int>(client));
-          tickets.push_back(ticket);
-        },
-        std::move(room));
+  void push(uint64_t client) {
+    queue.push(client, [this, client](const PredictionQueue::Ticket& ticket) {
+      order.push_back(static_cast<int>(client));
+      tickets.push_back(ticket);
+    });
   }
   void run() {
     while (!jobs.empty()) {
@@ -54,10 +50,10 @@ struct Posted {
 
 TEST_CASE("a client has few predictions under way, and another one is not held up by it") {
   Posted posted;
-  for (int i = 0; i < 20; ++i) CHECK(posted.push(1));
+  for (int i = 0; i < 20; ++i) posted.push(1);
   posted.run();
   CHECK(posted.order == std::vector<int>(4, 1));
-  CHECK(posted.push(2));
+  posted.push(2);
   posted.run();
   CHECK(posted.order == std::vector<int>{1, 1, 1, 1, 2});
   posted.finish();
@@ -86,8 +82,14 @@ TEST_CASE("clients take turns") {
 TEST_CASE("a client with many predictions waiting is told when there is room") {
   Posted posted;
   int told = 0;
-  for (int i = 0; i < 68; ++i) CHECK(posted.push(1));
-  CHECK_FALSE(posted.push(1, [&told] { ++told; }));
+  for (int i = 0; i < 67; ++i) posted.push(1);
+  CHECK_FALSE(posted.queue.crowded(1));
+  CHECK_FALSE(posted.queue.hold_back(1, [] {}));
+  // Four have started.
+  posted.push(1);
+  CHECK(posted.queue.crowded(1));
+  CHECK_FALSE(posted.queue.crowded(2));
+  CHECK(posted.queue.hold_back(1, [&told] { ++told; }));
   posted.run();
   while (told == 0 && !posted.tickets.empty()) {
     posted.finish();
@@ -95,7 +97,7 @@ TEST_CASE("a client with many predictions waiting is told when there is room") {
   }
   CHECK(told == 1);
   CHECK(posted.order.size() == 36);
-  CHECK(posted.push(1));
+  posted.push(1);
   while (!posted.tickets.empty()) {
     posted.finish();
     posted.run();
@@ -113,7 +115,7 @@ TEST_CASE("what has not started can be dropped") {
   posted.tickets.clear();
   posted.run();
   CHECK(posted.order.size() == 4);
-  CHECK(posted.push(1));
+  posted.push(1);
   posted.run();
   CHECK(posted.order.size() == 5);
 }
@@ -124,7 +126,7 @@ TEST_CASE("a prediction that cannot be started for want of memory is refused, or
   CHECK_THROWS_AS(posted.push(1), std::bad_alloc);
   posted.run();
   CHECK(posted.order.empty());
-  for (int i = 0; i < 6; ++i) CHECK(posted.push(1));
+  for (int i = 0; i < 6; ++i) posted.push(1);
   posted.run();
   CHECK(posted.order.size() == 4);
   // The end of one starts the next, which is not the caller's: it stays in line until another ends.
@@ -138,7 +140,7 @@ TEST_CASE("a prediction that cannot be started for want of memory is refused, or
   while (!posted.tickets.empty()) posted.finish();
   // With none under way there is nobody else to start it.
   posted.order.clear();
-  for (int i = 0; i < 5; ++i) CHECK(posted.push(2));
+  for (int i = 0; i < 5; ++i) posted.push(2);
   posted.run();
   CHECK(posted.order.size() == 4);
   posted.refused = 4;

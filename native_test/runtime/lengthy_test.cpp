@@ -196,9 +196,9 @@ TEST_CASE("a plan names each buffer once") {
   const BufferPtr y = buffer<int32_t>({1});
   test::TestPipeline pipeline;
   for (int i = 0; i < 50; ++i) pipeline.add("elementwise_add", {x, y}, y);
-  const PipelinePlan plan = pipeline.plan();
-  REQUIRE(plan.uses.size() == 2);
-  CHECK(plan.uses[0].buffer == x);
-  CHECK(plan.uses[1].buffer == y);
-  CHECK(plan.uses[1].input == 1);
+  const plan::PipelinePlan plan = pipeline.plan();
+  REQUIRE(plan.uses().size() == 2);
+  CHECK(plan.uses()[0].buffer == x);
+  CHECK(plan.uses()[1].buffer == y);
+  CHECK(plan.uses()[1].input == 1);
 }

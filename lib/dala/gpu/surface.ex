@@ -274,20 +274,9 @@ defmodule Dala.Gpu.Surface do
   defp submit(state, kernel, inputs, output, params) do
     ref = make_ref()
 
-    case Native.submit(:run_kernel, kernel, inputs, output, params, {:reply, ref}) do
-      {:ok, _id} ->
-        {:ok, %{state | last: ref}}
-
-      {:full, id} ->
-        _ = Command.wait(id)
-        submit(state, kernel, inputs, output, params)
-
-      {:wait, ready} ->
-        Command.prepared(ready)
-        submit(state, kernel, inputs, output, params)
-
-      {:error, _error} = refused ->
-        refused
+    with {:ok, _id} <- Native.submit(:run_kernel, kernel, inputs, output, params, {:reply, ref}) do
+      Command.take_turn()
+      {:ok, %{state | last: ref}}
     end
   end
 

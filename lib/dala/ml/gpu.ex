@@ -218,16 +218,9 @@ defmodule Dala.ML.Gpu do
   defp start(model, buffers, nx?) do
     ref = make_ref()
 
-    case Native.model_predict(model.ref, buffers, ref) do
-      {:ok, native} ->
-        {:ok, %Prediction{ref: ref, native: native, model: model, owner: self(), nx: nx?}}
-
-      {:wait, ready} ->
-        Command.prepared(ready)
-        start(model, buffers, nx?)
-
-      {:error, _error} = failed ->
-        failed
+    with {:ok, native} <- Native.model_predict(model.ref, buffers, ref) do
+      Runtime.take_turn(&Native.model_turn/1)
+      {:ok, %Prediction{ref: ref, native: native, model: model, owner: self(), nx: nx?}}
     end
   end
 

@@ -172,6 +172,25 @@ defmodule Dala.ML.AsKernelTest do
     assert Compute.read_list(other) |> Enum.max() == Enum.at(Compute.read_list(other), 1)
   end
 
+  test "a command that has to be planned first has its place in the order at once" do
+    load!(means(), as: :test_means)
+    [y, negated] = [zeros({1, 3}), zeros({1, 3})]
+
+    # New shapes in every round, so that each plans anew.
+    for size <- 5..8 do
+      x = Compute.buffer(List.duplicate(size, 3 * size), {1, 3, 1, size})
+      submit = &Compute.submit(%{op: :run_kernel, kernel: &1, inputs: &2, output: &3})
+      planned = submit.(:test_means, [x], y)
+      later = submit.(:neg, [y], negated)
+      assert :ok = Compute.write(x, f32(List.duplicate(1.0, 3 * size)))
+      assert Compute.free(x) == :ok
+      assert Compute.read_list(negated) == List.duplicate(-1.0 * size, 3)
+      assert Compute.read_list(y) == List.duplicate(1.0 * size, 3)
+      assert Compute.poll(planned) == :completed
+      assert Compute.wait(later) == :ok
+    end
+  end
+
   test "the output may be the input" do
     # The halves change places: the first is read after the second has been written.
     bytes =

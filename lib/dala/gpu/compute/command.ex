@@ -57,7 +57,7 @@ defmodule Dala.Gpu.Compute.Command do
 
   A malformed map raises `ArgumentError`. A well-formed command that cannot run, say because its
   shapes are incompatible, gets an id for which `poll/1` and `wait/1` return the error. If very many
-  commands are queued, the calling process first waits until there is room.
+  commands are queued, the calling process waits until there is room for more.
 
   ## Options
 
@@ -82,17 +82,19 @@ defmodule Dala.Gpu.Compute.Command do
     Runtime.ensure!()
     Watcher.monitor_caller()
 
-    fn ->
-      case Provider.ensure(kernel) do
-        :ok ->
-          Native.submit(op, kernel, inputs, output, params, mode)
+    id = enqueue(fn -> provided(op, kernel, inputs, output, params, mode) end, mode)
+    take_turn()
+    tell(id, op, kernel)
+  end
 
-        {:error, %Error{reason: reason, message: message}} ->
-          Native.submit_failure(Atom.to_string(reason), message, mode)
-      end
+  defp provided(op, kernel, inputs, output, params, mode) do
+    case Provider.ensure(kernel) do
+      :ok ->
+        Native.submit(op, kernel, inputs, output, params, mode)
+
+      {:error, %Error{reason: reason, message: message}} ->
+        Native.submit_failure(Atom.to_string(reason), message, mode)
     end
-    |> enqueue(mode)
-    |> tell(op, kernel)
   end
 
   defp tell(id, op, kernel) do
@@ -199,39 +201,22 @@ defmodule Dala.Gpu.Compute.Command do
   @doc false
   # Submits and waits for the result. `start` takes the reference of the completion message.
   @spec run((reference() -> Native.started())) :: :ok | {:error, Error.t()}
-  def run(start), do: Runtime.collecting(fn -> attempt(start) end)
+  def run(start), do: Runtime.collecting(fn -> Provider.finding(fn -> attempt(start) end) end)
 
   defp attempt(start) do
     ref = make_ref()
 
-    case start.(ref) do
-      {:ok, _id} ->
-        receive do
-          {^ref, result} -> result
-        end
-
-      {:full, id} ->
-        _ = wait(id)
-        attempt(start)
-
-      {:wait, ready} ->
-        prepared(ready)
-        attempt(start)
-
-      {:error, error} ->
-        with :ok <- Provider.find(error), do: attempt(start)
+    with {:ok, _id} <- start.(ref) do
+      receive do
+        {^ref, result} -> result
+      end
     end
   end
 
   @doc false
-  # Waits until a prerequisite of a call is ready, such as the plan of a model. If its preparation
-  # failed, the retried call returns the error.
-  @spec prepared(reference()) :: :ok
-  def prepared(ref) do
-    receive do
-      {^ref, _result} -> :ok
-    end
-  end
+  # Back-pressure: waits while very many commands are queued.
+  @spec take_turn() :: :ok
+  def take_turn, do: Runtime.take_turn(&Native.command_turn/1)
 
   @doc false
   @spec kernel!(kernel()) :: String.t()
@@ -299,14 +284,6 @@ defmodule Dala.Gpu.Compute.Command do
     case Runtime.collecting(start) do
       {:ok, id} ->
         id
-
-      {:full, id} ->
-        _ = wait(id)
-        enqueue(start, mode)
-
-      {:wait, ready} ->
-        prepared(ready)
-        enqueue(start, mode)
 
       {:error, %Error{reason: :out_of_memory, message: message}} ->
         enqueue(fn -> Native.submit_failure("out_of_memory", message, mode) end, mode)

@@ -12,9 +12,11 @@ defmodule Dala.Gpu.Compute.Native do
   @type id :: non_neg_integer()
   @type dtype :: Dala.Gpu.Compute.Buffer.dtype()
   @type dims :: [non_neg_integer()]
-  # The result of starting a command: started with this id; to be retried once the command with this
-  # id has finished, or once the message with this reference has arrived; or refused.
-  @type started :: {:ok, id()} | {:full, id()} | {:wait, reference()} | failure()
+  # The result of starting a command: accepted, with this id (0 for one that is still being planned),
+  # or refused.
+  @type started :: {:ok, id()} | failure()
+  # Whether to wait, for a message with the given reference, before submitting more.
+  @type turn :: :ok | :pending | failure()
 
   # The state of the device: not started (nil), running, or the error why there is none. It is kept
   # here because calling this module loads the library, if necessary, before the state is read.
@@ -166,6 +168,9 @@ defmodule Dala.Gpu.Compute.Native do
   @spec submit_failure(String.t(), String.t(), :async | {:notify, pid()}) :: started()
   def submit_failure(_reason, _message, _mode), do: missing()
 
+  @spec command_turn(reference()) :: turn()
+  def command_turn(_ref), do: missing()
+
   @spec commands_pending() :: boolean() | failure()
   def commands_pending, do: missing()
 
@@ -225,13 +230,14 @@ defmodule Dala.Gpu.Compute.Native do
   @spec pipeline_run(reference(), reference(), reference() | nil) :: started()
   def pipeline_run(_pipeline, _ref, _profile), do: missing()
 
-  @spec pipeline_explain(reference()) :: {:ok, map()} | {:wait, reference()} | failure()
-  def pipeline_explain(_pipeline), do: missing()
+  # Answers with a message.
+  @spec pipeline_explain(reference(), reference()) :: result()
+  def pipeline_explain(_pipeline, _ref), do: missing()
 
   @spec pipeline_free(reference()) :: :ok
   def pipeline_free(_pipeline), do: missing()
 
-  # Models. All but model_info and model_register answer with a message.
+  # Models. All but model_info, model_turn and model_register answer with a message.
 
   @spec model_load({:path | :binary, binary()}, reference()) :: result()
   def model_load(_source, _ref), do: missing()
@@ -242,10 +248,11 @@ defmodule Dala.Gpu.Compute.Native do
   @spec model_info(reference()) :: {:ok, map()} | failure()
   def model_info(_model), do: missing()
 
-  # Returns a prediction, or the reference of the message after which to retry.
-  @spec model_predict(reference(), [reference()], reference()) ::
-          {:ok, reference()} | {:wait, reference()} | failure()
+  @spec model_predict(reference(), [reference()], reference()) :: {:ok, reference()} | failure()
   def model_predict(_model, _inputs, _ref), do: missing()
+
+  @spec model_turn(reference()) :: turn()
+  def model_turn(_ref), do: missing()
 
   @spec model_give_up(reference()) :: :ok | :sending | :sent | failure()
   def model_give_up(_prediction), do: missing()

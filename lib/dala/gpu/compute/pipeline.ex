@@ -244,21 +244,11 @@ defmodule Dala.Gpu.Compute.Pipeline do
   def explain(pipeline) do
     %{ref: pipeline} = check!(pipeline)
     Runtime.ensure!()
-    pipeline |> planned() |> Error.value!() |> Plan.new()
-  end
 
-  defp planned(pipeline) do
-    case Native.pipeline_explain(pipeline) do
-      {:ok, plan} ->
-        {:ok, plan}
-
-      {:wait, ready} ->
-        Command.prepared(ready)
-        planned(pipeline)
-
-      {:error, error} ->
-        with :ok <- Provider.find(error), do: planned(pipeline)
-    end
+    fn -> Runtime.answer(&Native.pipeline_explain(pipeline, &1)) end
+    |> Provider.finding()
+    |> Error.value!()
+    |> Plan.new()
   end
 
   @doc """

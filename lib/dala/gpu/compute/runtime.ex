@@ -52,6 +52,22 @@ defmodule Dala.Gpu.Compute.Runtime do
     end
   end
 
+  @doc """
+  Waits for the caller's turn to submit more, if the native side says that it has to.
+  """
+  @spec take_turn((reference() -> :ok | :pending | {:error, Error.t()})) :: :ok
+  def take_turn(ask) do
+    ref = make_ref()
+
+    if ask.(ref) == :pending do
+      receive do
+        {^ref, _result} -> :ok
+      end
+    else
+      :ok
+    end
+  end
+
   # How long a call that runs out of memory waits for pending commands to release some.
   @patience_ms 2_000
 

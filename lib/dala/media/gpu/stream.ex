@@ -33,7 +33,7 @@ defmodule Dala.Media.Gpu.Stream do
 
   use GenServer
 
-  alias Dala.Gpu.Compute.{Argument, Command, Error, Native, Runtime, Server}
+  alias Dala.Gpu.Compute.{Argument, Error, Native, Runtime, Server}
   alias Dala.Media.Gpu.{Chain, Context, Streams, Timing}
   alias Dala.Media.Gpu.Stream.Settings
 
@@ -189,21 +189,12 @@ defmodule Dala.Media.Gpu.Stream do
 
   # A model among the filters has been prepared for frames of this size.
   @impl true
-  def handle_info({ref, _result}, %{running: {ref, :preparing, job}} = state) do
-    {:noreply, advance(start(%{state | running: nil}, job))}
-  end
-
   def handle_info({ref, result}, %{running: {ref, chain, job}} = state) do
     result = with :ok <- result, do: {:ok, Chain.result(chain)}
     state = advance(%{finish(state, job, result) | running: nil})
     # References to frames in this process would keep their memory from being reused.
     :erlang.garbage_collect()
     {:noreply, state}
-  end
-
-  # The command queue was full and now has room.
-  def handle_info({:retry, ref, _done}, %{running: {ref, _chain, job}} = state) do
-    {:noreply, advance(start(%{state | running: nil}, job))}
   end
 
   def handle_info({:EXIT, owner, reason}, %{owner: owner} = state) when owner != nil do
@@ -286,28 +277,12 @@ defmodule Dala.Media.Gpu.Stream do
 
     with {:ok, chain, state} <- chain(state, job.filters) do
       case Chain.start(chain, job.frame, ref, state.profile) do
-        {:ok, _id} ->
-          %{state | running: {ref, chain, job}}
-
-        {:full, id} ->
-          wait_for(id, ref)
-          %{state | running: {ref, chain, job}}
-
-        {:wait, ready} ->
-          %{state | running: {ready, :preparing, job}}
-
-        {:error, _error} = refused ->
-          finish(state, job, refused)
+        {:ok, _id} -> %{state | running: {ref, chain, job}}
+        {:error, _error} = refused -> finish(state, job, refused)
       end
     else
       {:error, _error} = refused -> finish(state, job, refused)
     end
-  end
-
-  # Another process waits for the command, so that this one does not block.
-  defp wait_for(id, ref) do
-    stream = self()
-    spawn(fn -> send(stream, {:retry, ref, Command.wait(id)}) end)
   end
 
   # Returns the chain for these filters, created or adapted if necessary, and moves it to the front.

@@ -75,10 +75,14 @@ defmodule Dala.Gpu.Compute.Kernel.Provider do
   end
 
   @doc false
-  # Loads the kernel that a call did not find, so that the call can be retried. Any other error is
-  # returned unchanged.
-  @spec find(Error.t()) :: :ok | {:error, Error.t()}
-  def find(%Error{reason: :unknown_kernel, details: %{kernel: name}} = unknown) do
+  # Makes a call; if it does not find a kernel that a provider has, loads the kernel and calls again.
+  @spec finding((() -> result)) :: result | {:error, Error.t()} when result: term()
+  def finding(call) do
+    with {:error, %Error{} = error} <- call.(), :ok <- find(error), do: finding(call)
+  end
+
+  # Loads the kernel that a call did not find. Any other error is returned unchanged.
+  defp find(%Error{reason: :unknown_kernel, details: %{kernel: name}} = unknown) do
     with provider when provider != nil <- Registrations.get(:kernel, name),
          {:error, error} <- load(provider, name) do
       {:error, in_stage(error, unknown.details)}
@@ -88,7 +92,7 @@ defmodule Dala.Gpu.Compute.Kernel.Provider do
     end
   end
 
-  def find(%Error{} = error), do: {:error, error}
+  defp find(%Error{} = error), do: {:error, error}
 
   # A provider that returns :ok without loading the kernel would otherwise be called in a loop.
   defp load(provider, name) do

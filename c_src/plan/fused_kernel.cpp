@@ -1,4 +1,4 @@
-#include "kernels/fusion/fused_kernel.hpp"
+#include "plan/fused_kernel.hpp"
 
 #include <algorithm>
 #include <set>
@@ -8,7 +8,7 @@
 #include "kernels/elementwise/pointwise.hpp"
 #include "runtime/error.hpp"
 
-namespace dala {
+namespace dala::plan {
 namespace {
 
 constexpr const char* kEntry = "fused";
@@ -203,7 +203,7 @@ std::string key_of(const Loop& loop, const std::vector<Part>& parts, const std::
 }
 
 // The bytes of the struct `layout` in the templates.
-Value layout_value(const Walk& walk, int64_t chunk) {
+dala::Value layout_value(const Walk& walk, int64_t chunk) {
   std::vector<int64_t> numbers{walk.count, chunk};
   const auto append = [&numbers](const std::vector<int64_t>& row) {
     for (size_t d = 0; d < kMaxRank; ++d) numbers.push_back(d < row.size() ? row[d] : 0);
@@ -213,7 +213,7 @@ Value layout_value(const Walk& walk, int64_t chunk) {
     append(walk.dims);
     for (const auto& strides : walk.strides) append(strides);
   }
-  Value result{std::vector<std::byte>(numbers.size() * sizeof(int64_t))};
+  dala::Value result{std::vector<std::byte>(numbers.size() * sizeof(int64_t))};
   std::memcpy(result.bytes.data(), numbers.data(), result.bytes.size());
   return result;
 }
@@ -253,4 +253,4 @@ Launch fused_launch(const Recipe& recipe, const std::string& options, Planner& p
   return launch;
 }
 
-}  // namespace dala
+}  // namespace dala::plan

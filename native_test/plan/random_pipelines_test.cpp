@@ -158,7 +158,7 @@ std::vector<std::vector<std::byte>> run_twice(const Script& script, bool fuse, s
     }
   }
   const PipelinePlan plan = pipeline.plan(fuse);
-  *launches = plan.stages.size();
+  *launches = plan.nodes().size();
   TestPipeline::run(plan);
   std::vector<std::vector<std::byte>> result;
   // Reading in between has the second run write elsewhere.

@@ -1,4 +1,4 @@
-// One generated kernel for several stages: its source, its arguments and its launch.
+// One generated kernel for several nodes: its source, its arguments and its launch.
 #pragma once
 
 #include <cstddef>
@@ -6,7 +6,7 @@
 
 #include "kernels/fusion/body.hpp"
 
-namespace dala {
+namespace dala::plan {
 
 // What the kernel does at each place, in order: loads, steps, stores. All steps have the same loop
 // and the same places; parameters are arguments, so recipes that differ in nothing else share a
@@ -34,4 +34,4 @@ struct Recipe {
 // suit every body.
 Launch fused_launch(const Recipe& recipe, const std::string& options, Planner& planner);
 
-}  // namespace dala
+}  // namespace dala::plan

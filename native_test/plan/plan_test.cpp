@@ -1,5 +1,5 @@
 // Random graphs of stages on integers, planned into shared memory, against the same on the host.
-#include "model/plan.hpp"
+#include "plan/plan.hpp"
 
 #include <doctest/doctest.h>
 
@@ -14,8 +14,8 @@ namespace dala::test {
 namespace {
 
 using model::ElementType;
-using model::Plan;
 using model::Tensor;
+using plan::Plan;
 using Numbers = std::vector<uint32_t>;
 
 constexpr size_t kLongest = 20'000;
@@ -32,7 +32,7 @@ struct RandomGraph {
     tensor.type = ElementType::u32;
     tensor.shape = {static_cast<int64_t>(input.size())};
     tensor.place = std::make_shared<model::Place>();
-    tensor.place->bytes = tensor.bytes();
+    tensor.place->type = tensor.storage();
     tensor.place->input = 0;
     add(tensor, std::move(input));
   }
@@ -72,6 +72,12 @@ struct RandomGraph {
     }
   }
 
+  Plan plan_for(const Tensor& output) {
+    output.place->output = 0;
+    return Plan(engine().runtime(), std::move(build.nodes()), {{output.place, output.storage()}},
+                Plan::Memory::kept);
+  }
+
   // What it would take if nothing were shared.
   size_t apart() const {
     size_t sum = 0;
@@ -92,7 +98,7 @@ TEST_CASE("tensors that share memory do not spoil each other") {
 
     Tensor output = graph.build.fresh(ElementType::u32, graph.tensors.back().shape);
     graph.build.copy(graph.tensors.back(), output);
-    const Plan plan(engine().runtime(), std::move(graph.build.stages()), {output});
+    const Plan plan = graph.plan_for(output);
     CHECK(plan.bytes() <= graph.apart());
     // Twice at once: the second follows the first wherever they use the same memory.
     Runtime& runtime = engine().runtime();
@@ -116,7 +122,7 @@ TEST_CASE("what ends before a large output is written lies in its memory") {
   Tensor early = graph.tensors[0];
   for (int64_t at : {7, 5, 3, 1}) early = part(graph.build, early, 0, at, early.dim(0) - at);
   const Tensor output = concat(graph.build, {early, early, early}, 0);
-  const Plan plan(engine().runtime(), std::move(graph.build.stages()), {output});
+  const Plan plan = graph.plan_for(output);
   // Only the last one is needed while the output is written.
   CHECK(plan.bytes() == early.bytes());
   Runtime& runtime = engine().runtime();
@@ -130,9 +136,12 @@ TEST_CASE("what ends before a large output is written lies in its memory") {
 
   // An output that somebody brings along is seen only when it is done.
   const BufferPtr given = zeros(DType::u32, output.shape);
-  runtime.wait(
-      runtime.scheduler().submit(plan.bind(runtime, {buffer(input)}, {given}), nullptr, nullptr));
-  CHECK(read<uint32_t>(given) == expected);
+  for (Plan::Memory memory : {Plan::Memory::kept, Plan::Memory::fresh}) {
+    runtime.wait(runtime.scheduler().submit(plan.bind(runtime, {buffer(input)}, {given}, memory),
+                                            nullptr, nullptr));
+    CHECK(read<uint32_t>(given) == expected);
+    run("fill", {}, given, {{"value", 0.0}});
+  }
 }
 
 TEST_CASE("a chain of sums is worked out in place") {
@@ -145,7 +154,7 @@ TEST_CASE("a chain of sums is worked out in place") {
   }
   Tensor output = graph.build.fresh(ElementType::u32, {1000});
   graph.build.copy(sum, output);
-  const Plan plan(engine().runtime(), std::move(graph.build.stages()), {output});
+  const Plan plan = graph.plan_for(output);
   CHECK(plan.bytes() == 4000);
   Runtime& runtime = engine().runtime();
   const Plan::Bound bound = plan.bind(runtime, {buffer(input)});
