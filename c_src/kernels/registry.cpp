@@ -4,12 +4,16 @@
 #include <numeric>
 #include <utility>
 
+#include "kernels/count/count.hpp"
 #include "kernels/draw/draw.hpp"
 #include "kernels/elementwise/elementwise.hpp"
+#include "kernels/factor/factor.hpp"
+#include "kernels/fft/fft.hpp"
 #include "kernels/image/kernels.hpp"
 #include "kernels/index/index.hpp"
 #include "kernels/linalg/matmul.hpp"
 #include "kernels/nn/nn.hpp"
+#include "kernels/random/random.hpp"
 #include "kernels/reduce/reduce.hpp"
 #include "kernels/scan/scan.hpp"
 #include "kernels/shape/shape.hpp"
@@ -65,9 +69,9 @@ std::string suggestion(const std::string& given, const std::vector<std::string>&
 }  // namespace
 
 Registry::Registry() {
-  for (auto family :
-       {elementwise_kernels, shape_kernels, reduce_kernels, scan_kernels, sort_kernels,
-        index_kernels, linalg_kernels, nn_kernels, image_kernels, draw_kernels}) {
+  for (auto family : {elementwise_kernels, shape_kernels, reduce_kernels, scan_kernels,
+                      sort_kernels, count_kernels, index_kernels, random_kernels, fft_kernels,
+                      linalg_kernels, factor_kernels, nn_kernels, image_kernels, draw_kernels}) {
     for (Descriptor& descriptor : family()) {
       std::string name = descriptor.name;
       kernels_.emplace(std::move(name), std::make_shared<Descriptor>(std::move(descriptor)));
