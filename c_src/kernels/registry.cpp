@@ -18,6 +18,7 @@
 #include "kernels/scan/scan.hpp"
 #include "kernels/shape/shape.hpp"
 #include "kernels/sort/sort.hpp"
+#include "kernels/window/window.hpp"
 #include "runtime/error.hpp"
 
 namespace dala {
@@ -69,9 +70,10 @@ std::string suggestion(const std::string& given, const std::vector<std::string>&
 }  // namespace
 
 Registry::Registry() {
-  for (auto family : {elementwise_kernels, shape_kernels, reduce_kernels, scan_kernels,
-                      sort_kernels, count_kernels, index_kernels, random_kernels, fft_kernels,
-                      linalg_kernels, factor_kernels, nn_kernels, image_kernels, draw_kernels}) {
+  for (auto family :
+       {elementwise_kernels, shape_kernels, reduce_kernels, window_kernels, scan_kernels,
+        sort_kernels, count_kernels, index_kernels, random_kernels, fft_kernels, linalg_kernels,
+        factor_kernels, nn_kernels, image_kernels, draw_kernels}) {
     for (Descriptor& descriptor : family()) {
       std::string name = descriptor.name;
       kernels_.emplace(std::move(name), std::make_shared<Descriptor>(std::move(descriptor)));

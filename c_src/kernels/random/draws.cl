@@ -208,8 +208,8 @@ static inline Drawn draw_normal(const Words w, const T a, const T b, const T c) 
 
 // The sum of a product's upper half and `more` does not overflow: a * b + more < 2^128.
 static inline ULONGS upper(const ULONGS a, const ULONGS b, const ULONGS more) {
-  const ULONGS low = a * b;
-  const ULONGS carry = low + more < low ? (ULONGS)1 : (ULONGS)0;
+  const ULONGS low = a * b, sum = low + more;
+  const ULONGS carry = ((low & more) | ((low | more) & ~sum)) >> (ULONGS)63;
   return mul_hi(a, b) + carry;
 }
 
