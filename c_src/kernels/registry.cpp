@@ -4,16 +4,21 @@
 #include <numeric>
 #include <utility>
 
+#include "kernels/count/count.hpp"
 #include "kernels/draw/draw.hpp"
 #include "kernels/elementwise/elementwise.hpp"
+#include "kernels/factor/factor.hpp"
+#include "kernels/fft/fft.hpp"
 #include "kernels/image/kernels.hpp"
 #include "kernels/index/index.hpp"
 #include "kernels/linalg/matmul.hpp"
 #include "kernels/nn/nn.hpp"
+#include "kernels/random/random.hpp"
 #include "kernels/reduce/reduce.hpp"
 #include "kernels/scan/scan.hpp"
 #include "kernels/shape/shape.hpp"
 #include "kernels/sort/sort.hpp"
+#include "kernels/window/window.hpp"
 #include "runtime/error.hpp"
 
 namespace dala {
@@ -66,8 +71,9 @@ std::string suggestion(const std::string& given, const std::vector<std::string>&
 
 Registry::Registry() {
   for (auto family :
-       {elementwise_kernels, shape_kernels, reduce_kernels, scan_kernels, sort_kernels,
-        index_kernels, linalg_kernels, nn_kernels, image_kernels, draw_kernels}) {
+       {elementwise_kernels, shape_kernels, reduce_kernels, window_kernels, scan_kernels,
+        sort_kernels, count_kernels, index_kernels, random_kernels, fft_kernels, linalg_kernels,
+        factor_kernels, nn_kernels, image_kernels, draw_kernels}) {
     for (Descriptor& descriptor : family()) {
       std::string name = descriptor.name;
       kernels_.emplace(std::move(name), std::make_shared<Descriptor>(std::move(descriptor)));
