@@ -109,6 +109,25 @@ Term submit(ErlNifEnv* env, fine::Atom op, std::string kernel, Term inputs, Term
 }
 FINE_NIF(submit, 0);
 
+// Submits a kernel whose output is a new buffer, `{:ok, reference}`. A call that is wrong is an
+// error of this function; one that fails later is an error of everything that reads the buffer.
+Term compute(ErlNifEnv* env, std::string kernel, Term inputs, Term shape, Term dtype, Term params) {
+  return when_ready(env, [&] {
+    const auto current = engine();
+    Scheduler& scheduler = current->runtime().scheduler();
+    if (const auto id = scheduler.backlog()) return full(env, *id);
+    const TensorType type = decode_type(env, shape, dtype);
+    const std::vector<BufferPtr> sources = decode_buffers(env, inputs);
+    const BufferPtr target = undefined_buffer(current->runtime(), type);
+    const std::vector<Stage> stages =
+        current->stages(kernel, sources, target, decode_params(env, params));
+    scheduler.submit(stages, submitting_client(env, false), nullptr, nullptr,
+                     uses_of(stages, sources, target), true);
+    return new_buffer(env, target);
+  });
+}
+FINE_NIF(compute, 0);
+
 // A command that has failed before it could be submitted.
 Term submit_failure(ErlNifEnv* env, std::string reason, std::string message, Term mode_term) {
   return guarded(env, [&] {

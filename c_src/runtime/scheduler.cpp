@@ -121,9 +121,10 @@ void Scheduler::require(const std::vector<Use>& uses) const {
 
 CommandId Scheduler::submit(const std::vector<Stage>& stages, std::shared_ptr<Client> client,
                             Listener listener, std::shared_ptr<Profile> profile,
-                            const std::vector<Use>& uses) {
+                            const std::vector<Use>& uses, bool fills) {
   if (uses.empty()) need_lasting_buffers(stages);
   const auto command = std::make_shared<Command>(*this);
+  command->fills = fills;
   command->shared = client != nullptr && client->shared();
   command->client = std::move(client);
   command->profile = std::move(profile);
@@ -269,13 +270,18 @@ std::pair<StoragePtr, std::optional<CommandId>> Scheduler::share(const Buffer& b
 }
 
 BufferPtr Scheduler::snapshot(const Buffer& buffer, const std::string& what) {
+  return snapshot(buffer, buffer.type(), what);
+}
+
+BufferPtr Scheduler::snapshot(const Buffer& buffer, const TensorType& type,
+                              const std::string& what) {
   Lock lock(*this);
   require_device();
   if (buffer.freed()) throw freed_error(what);
   if (buffer.temporary()) throw temporary_error(what);
   require_content(*buffer.storage_);
   const StoragePtr storage = buffer.storage_;
-  auto* copy = new Buffer(buffer.type(), storage);
+  auto* copy = new Buffer(type, storage);
   storage->pin();
   // The memory counts once, for the buffer that it was taken from.
   return {copy, [storage](Buffer* snapshot) {

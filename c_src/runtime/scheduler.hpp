@@ -87,10 +87,11 @@ class Scheduler {
   // Takes the stages as one command: hazards are entered, outputs get their memory. Throws
   // `freed` or `out_of_memory` before anything has changed. A `profile` counts what it did. `uses`
   // are the buffers that a pipeline needs, in the order of its stages; only with them may stages
-  // have temporary buffers. A single call that became several stages has them too.
+  // have temporary buffers. A single call that became several stages has them too. With `fills`,
+  // what the outputs had before is of no use: should the command fail, so does whoever reads them.
   CommandId submit(const std::vector<Stage>& stages, std::shared_ptr<Client> client,
                    Listener listener, std::shared_ptr<Profile> profile = nullptr,
-                   const std::vector<Use>& uses = {});
+                   const std::vector<Use>& uses = {}, bool fills = false);
   // An id whose outcome is that error.
   CommandId submit_failure(Error error, const Listener& listener);
 
@@ -140,6 +141,8 @@ class Scheduler {
   // A buffer with the content that this one has after everything submitted so far, whatever is
   // written to this one later. Shares its memory. Throws `freed`, naming the buffer as `what`.
   BufferPtr snapshot(const Buffer& buffer, const std::string& what);
+  // The same bytes under another shape or element type of the same size.
+  BufferPtr snapshot(const Buffer& buffer, const TensorType& type, const std::string& what);
 
  private:
   class Lock;

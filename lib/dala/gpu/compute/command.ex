@@ -224,6 +224,30 @@ defmodule Dala.Gpu.Compute.Command do
   end
 
   @doc false
+  # Submits what is not to be waited for, and returns the value of `{:ok, value}`.
+  @spec started!((() -> {:ok, value} | Native.started())) :: value when value: term()
+  def started!(start) do
+    case Runtime.collecting(start) do
+      {:ok, value} ->
+        value
+
+      {:full, id} ->
+        _ = wait(id)
+        started!(start)
+
+      {:wait, ready} ->
+        prepared(ready)
+        started!(start)
+
+      {:error, error} ->
+        case Provider.find(error) do
+          :ok -> started!(start)
+          {:error, error} -> raise error
+        end
+    end
+  end
+
+  @doc false
   # Waits until a prerequisite of a call is ready, such as the plan of a model. If its preparation
   # failed, the retried call returns the error.
   @spec prepared(reference()) :: :ok

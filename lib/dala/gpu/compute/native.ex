@@ -122,6 +122,16 @@ defmodule Dala.Gpu.Compute.Native do
   @spec buffer_zeros(dims(), dtype()) :: {:ok, reference()} | failure()
   def buffer_zeros(_shape, _dtype), do: missing()
 
+  # Returns the new buffer that the kernel writes to; reading it after the kernel has failed is the
+  # kernel's error.
+  @spec compute(String.t(), [reference()], dims(), dtype(), map()) ::
+          {:ok, reference()} | {:full, id()} | {:wait, reference()} | failure()
+  def compute(_kernel, _inputs, _shape, _dtype, _params), do: missing()
+
+  # The content of now under another shape, or as elements of another type of the same size.
+  @spec buffer_view(reference(), dims(), dtype()) :: {:ok, reference()} | failure()
+  def buffer_view(_buffer, _shape, _dtype), do: missing()
+
   @spec buffer_temporary(dims(), dtype()) :: {:ok, reference()} | failure()
   def buffer_temporary(_shape, _dtype), do: missing()
 
@@ -224,6 +234,19 @@ defmodule Dala.Gpu.Compute.Native do
 
   @spec pipeline_run(reference(), reference(), reference() | nil) :: started()
   def pipeline_run(_pipeline, _ref, _profile), do: missing()
+
+  # A pipeline over ports, which have a type and no memory. A call puts inputs in their place, and
+  # returns new buffers in place of `results`.
+  @spec buffer_port(dims(), dtype()) :: {:ok, reference()} | failure()
+  def buffer_port(_shape, _dtype), do: missing()
+
+  @spec pipeline_call(reference(), [reference()], [reference()], [reference()]) ::
+          {:ok, [reference()]} | {:full, id()} | {:wait, reference()} | failure()
+  def pipeline_call(_pipeline, _ports, _inputs, _results), do: missing()
+
+  @spec pipeline_call_dirty(reference(), [reference()], [reference()], [reference()]) ::
+          {:ok, [reference()]} | {:full, id()} | {:wait, reference()} | failure()
+  def pipeline_call_dirty(_pipeline, _ports, _inputs, _results), do: missing()
 
   @spec pipeline_explain(reference()) :: {:ok, map()} | {:wait, reference()} | failure()
   def pipeline_explain(_pipeline), do: missing()
