@@ -178,10 +178,11 @@ test-models: setup ## install the real models and check what they find (ACCEPT_L
 NX_SUITES := 'nx backend' 'nx compiler' 'axon backend' 'axon compiler'
 
 .PHONY: test-nx
-test-nx: build ## run the tests of Nx and Axon on Dala.Nx (ERL_LIBS, NX_SOURCE, AXON_SOURCE)
+test-nx: setup ## run the tests of Nx and Axon on Dala.Nx (ERL_LIBS, NX_SOURCE, AXON_SOURCE)
+	@MIX_ENV=test mix compile
 	@failed=0; for suite in $(NX_SUITES); do \
 	  echo "==> tests of $$suite"; \
-	  MIX_ENV=test mix run test/nx/suite.exs $$suite || failed=1; \
+	  elixir -pa _build/test/lib/dala_gpu/ebin test/nx/suite.exs $$suite || failed=1; \
 	done; exit $$failed
 
 # A target for each kind of input that others make, compiled by clang into a folder of its own.

@@ -41,7 +41,7 @@ defmodule Dala.Nx.Compiler do
   def __compile__(key, vars, fun, opts) do
     case compiled(key, vars, fun, opts) do
       {program, templates} ->
-        fn args_list -> Enum.map(args_list, &call(program, templates, arguments(&1))) end
+        fn args_list -> Enum.map(args_list, &call(program, templates, &1)) end
 
       :unknown ->
         # An expression of a later Nx: its own evaluator knows all of them.
@@ -53,14 +53,14 @@ defmodule Dala.Nx.Compiler do
   @doc false
   def __stream__(key, input, acc, vars, fun, [args], opts) do
     count = Nx.Defn.Composite.count(input) + Nx.Defn.Composite.count(acc)
-    rest = args |> Enum.drop(count) |> arguments()
+    rest = Enum.drop(args, count)
     {program, templates} = compiled(key, vars, fun, opts)
 
     on_device(fn ->
       [
         Nx.Defn.Stream.start_link(input, acc, fn input, acc ->
           state = Nx.Defn.Composite.flatten_list([acc])
-          call(program, templates, arguments(input ++ state) ++ rest)
+          call(program, templates, input ++ state ++ rest)
         end)
       ]
     end)
@@ -80,28 +80,17 @@ defmodule Dala.Nx.Compiler do
     Program.Unknown -> :unknown
   end
 
-  defp call(program, templates, params) do
+  # Arguments are functions that return tensors, or tensors themselves.
+  defp call(program, templates, args) do
+    params = Enum.map(args, fn arg -> if is_function(arg, 0), do: arg, else: fn -> arg end end)
     results = on_device(fn -> Program.run(program, params) end)
     Program.unpack(templates, results)
   end
 
-  # Arguments are functions that return tensors, or tensors themselves.
-  defp arguments(args) do
-    Enum.map(args, fn arg -> arg |> value() |> checked() |> Program.on_device() end)
-  end
-
-  defp value(arg) when is_function(arg, 0), do: arg.()
-  defp value(arg), do: arg
-
-  defp checked(%{data: %{__struct__: Nx.Defn.Expr}} = tensor) do
-    raise ArgumentError,
-          "cannot pass a tensor expression as argument to defn, got: #{inspect(tensor)}"
-  end
-
-  defp checked(%{__struct__: Nx.Tensor} = tensor), do: tensor
-
+  # The evaluator takes functions; tensors of other backends are copied when it calls them.
   defp thunks(args) do
-    for tensor <- arguments(args), do: fn -> tensor end
+    for arg <- args,
+        do: fn -> Program.on_device(if(is_function(arg, 0), do: arg.(), else: arg)) end
   end
 
   # Constants that operations create on their way are to be of this backend.

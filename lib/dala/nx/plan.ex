@@ -113,10 +113,13 @@ defmodule Dala.Nx.Plan do
 
   defp source(binary, _places, _params), do: {:content, binary}
 
-  @doc "Submits the pipeline for these parameters, and returns its results immediately."
-  @spec run(t(), tuple()) :: [Data.tensor()]
-  def run(%__MODULE__{} = plan, params) do
-    inputs = Enum.map(plan.inputs, &Data.buffer(elem(params, &1)).ref)
+  @doc """
+  Submits the pipeline, and returns its results immediately. `param` returns a parameter by its index.
+  """
+  @spec run(t(), (non_neg_integer() -> Data.tensor())) :: [Data.tensor()]
+  def run(%__MODULE__{} = plan, param) do
+    params = Map.new(plan.inputs, &{&1, param.(&1)})
+    inputs = Enum.map(plan.inputs, &Data.buffer(Map.fetch!(params, &1)).ref)
     Runtime.ensure!()
     Runtime.collect_if_grown()
     Watcher.monitor_caller()
@@ -148,7 +151,7 @@ defmodule Dala.Nx.Plan do
   end
 
   defp result(template, {:param, index}, _outputs, params, _used),
-    do: copy(template, Data.content(elem(params, index)))
+    do: copy(template, Data.content(Map.fetch!(params, index)))
 
   defp result(template, {:content, content}, _outputs, _params, _used),
     do: copy(template, content)

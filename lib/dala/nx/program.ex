@@ -186,7 +186,7 @@ defmodule Dala.Nx.Program do
         cond do
           callback ->
             {values, state} = visit_all(leaves(hook.expr), state)
-            {[{callback, templates(hook.expr), values}], state}
+            {[{callback, plain_templates(hook.expr), values}], state}
 
           Nx.Defn.Tree.has_hooks?(hook.expr, state.hooks) ->
             {_values, state} = visit_all(leaves(hook.expr), state)
@@ -295,11 +295,20 @@ defmodule Dala.Nx.Program do
 
   defp templates(composite), do: Nx.Defn.Composite.traverse(composite, &template/1)
 
+  # Hooks are given tensors without vectorized axes, as by the evaluator of Nx.
+  defp plain_templates(composite),
+    do: Nx.Defn.Composite.traverse(composite, &template(Nx.devectorize(&1)))
+
   defp optional_template(%{type: {:tuple, _}}, default), do: templates(default)
   defp optional_template(call, _default), do: template(call)
 
   @doc "Copies a tensor to the device, unless it is there."
   @spec on_device(Data.tensor()) :: Data.tensor()
+  def on_device(%{data: %{__struct__: Nx.Defn.Expr}} = tensor) do
+    raise ArgumentError,
+          "cannot pass a tensor expression as argument to defn, got: #{inspect(tensor)}"
+  end
+
   def on_device(tensor) do
     tensor = Nx.devectorize(tensor)
     Data.put(tensor, Data.content(tensor))
@@ -361,11 +370,41 @@ defmodule Dala.Nx.Program do
 
   # Running
 
-  @doc "Runs a program with its parameters, tensors on the device; returns the list of its results."
-  @spec run(t(), [Data.tensor()]) :: [Data.tensor()]
-  def run(program, params), do: run(program, List.to_tuple(params), %{})
+  @doc """
+  Runs a program, and returns the list of its results, each with a buffer of its own.
 
-  defp run(%__MODULE__{plan: %Plan{} = plan}, params, _values), do: Plan.run(plan, params)
+  A parameter is a tensor, or a function that returns one and is called only if the program uses it.
+  """
+  @spec run(t(), [Data.tensor() | (() -> Data.tensor())]) :: [Data.tensor()]
+  def run(program, params) do
+    results = run(program, List.to_tuple(params), %{})
+    if program.plan == nil, do: separate(program, results), else: results
+  end
+
+  # Only what an operation has made, and for its first use as a result, is not shared with another
+  # tensor.
+  defp separate(program, results) do
+    made = for {value, {kind, _, _, _}} <- program.steps, kind in [:call, :create], do: value
+
+    {results, _left} =
+      program.results
+      |> Enum.zip(results)
+      |> Enum.map_reduce(MapSet.new(made), fn {value, result}, left ->
+        if MapSet.member?(left, value),
+          do: {result, MapSet.delete(left, value)},
+          else: {shared_view(result), left}
+      end)
+
+    results
+  end
+
+  defp shared_view(%{data: %{content: %Buffer{} = buffer}} = tensor),
+    do: Data.put_view(tensor, buffer)
+
+  defp shared_view(other), do: other
+
+  defp run(%__MODULE__{plan: %Plan{} = plan}, params, _values),
+    do: Plan.run(plan, &param(params, &1))
 
   defp run(program, params, values) do
     values =
@@ -401,7 +440,7 @@ defmodule Dala.Nx.Program do
   defp perform({:number, template, number}, _params, _values),
     do: Backend.constant(template, number, [])
 
-  defp perform({:param, index, _template}, params, _values), do: elem(params, index)
+  defp perform({:param, index, _template}, params, _values), do: param(params, index)
   defp perform({:elem, value, nil}, _params, values), do: Map.fetch!(values, value)
   defp perform({:elem, value, index}, _params, values), do: elem(Map.fetch!(values, value), index)
 
@@ -436,6 +475,13 @@ defmodule Dala.Nx.Program do
     end
 
     {}
+  end
+
+  defp param(params, index) do
+    case elem(params, index) do
+      param when is_function(param, 0) -> param |> apply([]) |> on_device()
+      tensor -> tensor
+    end
   end
 
   defp argument({:value, value}, values), do: Map.fetch!(values, value)

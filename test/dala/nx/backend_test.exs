@@ -265,7 +265,7 @@ defmodule Dala.Nx.BackendTest do
     assert Nx.to_binary(t) == binary
     assert Nx.to_binary(Nx.reshape(t, {1000, 1000})) == binary
 
-    if Dala.Gpu.Compute.Device.info().shares_host_memory do
+    if Dala.Gpu.Compute.Device.info().zero_copy do
       assert Compute.counters().bytes_in == before.bytes_in
       assert Compute.counters().bytes_out == before.bytes_out
     end
@@ -326,7 +326,7 @@ defmodule Dala.Nx.BackendTest do
 
   test "there are neither options nor pointers" do
     assert_raise ArgumentError, "Dala.Nx.Backend takes no options, got: [client: :host]", fn ->
-      Nx.tensor([1], backend: {Backend, client: :host})
+      Nx.default_backend({Backend, client: :host})
     end
 
     message = ~r/neither takes nor gives pointers/
