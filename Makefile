@@ -173,6 +173,18 @@ test-models: setup ## install the real models and check what they find (ACCEPT_L
 	@DALA_TEST_MODELS=1 DALA_MODELS_DIR='$(CURDIR)/$(MODELS_DIR)' \
 	  DALA_ACCEPT_LICENCE='$(ACCEPT_LICENCE)' mix test test/system/real_models_test.exs $(ARGS)
 
+# The tests of Nx and Axon themselves, with this library underneath. Both are optional: they are
+# looked for on ERL_LIBS, and their tests in NX_SOURCE and AXON_SOURCE.
+NX_SUITES := 'nx backend' 'nx compiler' 'axon backend' 'axon compiler'
+
+.PHONY: test-nx
+test-nx: setup ## run the tests of Nx and Axon on Dala.Nx (ERL_LIBS, NX_SOURCE, AXON_SOURCE)
+	@MIX_ENV=test mix compile
+	@failed=0; for suite in $(NX_SUITES); do \
+	  echo "==> tests of $$suite"; \
+	  elixir -pa _build/test/lib/dala_gpu/ebin test/nx/suite.exs $$suite || failed=1; \
+	done; exit $$failed
+
 # A target for each kind of input that others make, compiled by clang into a folder of its own.
 FUZZ_DIR := _build/fuzz
 FUZZ_SECONDS ?= 60

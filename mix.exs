@@ -103,8 +103,8 @@ defmodule Dala.Gpu.MixProject do
       erlc_options: erlc_options(Mix.env()),
       start_permanent: Mix.env() == :prod,
       deps: deps(),
-      # The Nx bridge is compiled whether or not Nx is a dependency.
-      xref: [exclude: [Nx, Nx.Tensor]],
+      # What is about Nx is compiled whether or not Nx is a dependency.
+      xref: [exclude: nx_modules()],
       name: "Dala GPU",
       description: "GPU compute for Elixir on OpenCL",
       package: package(),
@@ -112,11 +112,16 @@ defmodule Dala.Gpu.MixProject do
     ]
   end
 
+  defp nx_modules do
+    [Nx, Nx.Backend, Nx.BinaryBackend, Nx.Shared, Nx.Tensor, Nx.Type] ++
+      [Nx.Defn.Composite, Nx.Defn.Evaluator, Nx.Defn.Stream, Nx.Defn.Tree]
+  end
+
   def application do
     # Optional: windows need wx, and downloading models needs ssl.
     optional = for app <- [:wx, :crypto, :public_key, :ssl], do: {app, :optional}
     # Child specs of the upper layers, started by the supervisor of the lowest layer.
-    parts = [Dala.Media.Gpu.Streams, Dala.ML.Supervisor]
+    parts = [Dala.Nx.Fallback, Dala.Nx.ProgramTable, Dala.Media.Gpu.Streams, Dala.ML.Supervisor]
     [mod: {Dala.Gpu.Application, parts}, extra_applications: optional]
   end
 
@@ -178,6 +183,7 @@ defmodule Dala.Gpu.MixProject do
         ],
         "Device and tools": [~r/^Dala\.Gpu\.Compute\./],
         Surfaces: [~r/^Dala\.Gpu(\.|$)/],
+        Nx: [~r/^Dala\.Nx(\.|$)/],
         "Images and video": [~r/^Dala\.Media\./],
         "Model inference": [~r/^Dala\.ML\.Gpu(\.|$)/],
         "Models as a service": [~r/^Dala\.ML\.Serving(\.|$)/, Dala.Telemetry],

@@ -8,6 +8,7 @@ defmodule Dala.LayersTest do
     telemetry: "Dala.Telemetry",
     compute: "Dala.Gpu.Compute",
     gpu: "Dala.Gpu",
+    nx: "Dala.Nx",
     media: "Dala.Media",
     ml: "Dala.ML"
   ]

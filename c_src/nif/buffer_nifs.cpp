@@ -6,10 +6,6 @@
 namespace dala::nif {
 namespace {
 
-Term new_buffer(ErlNifEnv* env, BufferPtr buffer) {
-  return ok(env, fine::encode(env, fine::make_resource<BufferResource>(std::move(buffer))));
-}
-
 // Keeps a binary alive in an environment of its own, and finds its bytes there.
 struct Pinned {
   std::shared_ptr<void> owner;
@@ -88,6 +84,23 @@ Term buffer_zeros(ErlNifEnv* env, Term shape, Term dtype) {
   });
 }
 FINE_NIF(buffer_zeros, 0);
+
+// The content as it is now under another type with as many elements of the same size. Both share
+// their memory, which a later write to either leaves to the other.
+Term buffer_view(ErlNifEnv* env, Term ref, Term shape, Term dtype) {
+  return guarded(env, [&] {
+    const TensorType type = decode_type(env, shape, dtype);
+    const BufferPtr buffer = decode_buffer(env, ref, "the buffer");
+    const TensorType& have = buffer->type();
+    if (type.count() != have.count() || size_of(type.dtype) != size_of(have.dtype)) {
+      throw Error(Reason::shape_mismatch,
+                  text(to_string(have), " cannot be viewed as ", to_string(type),
+                       ": expected as many elements of the same size"));
+    }
+    return new_buffer(env, engine()->runtime().scheduler().snapshot(*buffer, type, "the buffer"));
+  });
+}
+FINE_NIF(buffer_view, 0);
 
 // For the stages of a pipeline only: has no memory of its own.
 Term buffer_temporary(ErlNifEnv* env, Term shape, Term dtype) {

@@ -29,9 +29,9 @@ Mode decode_mode(ErlNifEnv* env, ERL_NIF_TERM term) {
 // only after these threads.
 CommandId submit_unplanned(Engine& engine, const std::string& kernel, const Params& params,
                            const std::vector<BufferPtr>& inputs, const BufferPtr& output,
-                           const Mode& mode) {
+                           const Mode& mode, bool fills) {
   Scheduler& scheduler = engine.runtime().scheduler();
-  const auto reservation = scheduler.reserve(inputs, output, mode.client, mode.listener);
+  const auto reservation = scheduler.reserve(inputs, output, mode.client, mode.listener, fills);
   try {
     Instance::get().post_model(
         [&engine, reservation, kernel, params] { engine.complete(*reservation, kernel, params); });
@@ -43,13 +43,14 @@ CommandId submit_unplanned(Engine& engine, const std::string& kernel, const Para
 
 CommandId submit_call(Engine& engine, const std::string& kernel, const Params& params,
                       const std::vector<BufferPtr>& inputs, const BufferPtr& output,
-                      const Mode& mode) {
+                      const Mode& mode, bool fills = false) {
   const auto stages = engine.stages(kernel, inputs, output, params);
-  if (!stages) return submit_unplanned(engine, kernel, params, inputs, output, mode);
+  if (!stages) return submit_unplanned(engine, kernel, params, inputs, output, mode, fills);
   // What the caller named, where a call has become several stages that read it in turn.
   const std::vector<Use> uses =
       stages->size() < 2 ? std::vector<Use>{} : uses_of_call(inputs, output);
-  return engine.runtime().scheduler().submit(*stages, mode.client, mode.listener, nullptr, uses);
+  return engine.runtime().scheduler().submit(*stages, mode.client, mode.listener, nullptr, uses,
+                                             fills);
 }
 
 CommandId submit_copy(Engine& engine, const std::vector<BufferPtr>& inputs, const BufferPtr& output,
@@ -112,6 +113,21 @@ Term submit(ErlNifEnv* env, fine::Atom op, std::string kernel, Term inputs, Term
   });
 }
 FINE_NIF(submit, 0);
+
+// Submits a kernel whose output is a new buffer, `{:ok, reference}`. A call that is wrong is an
+// error of this function; one that fails later is an error of everything that reads the buffer.
+Term compute(ErlNifEnv* env, std::string kernel, Term inputs, Term shape, Term dtype, Term params) {
+  return guarded(env, [&] {
+    const auto current = engine();
+    const TensorType type = decode_type(env, shape, dtype);
+    const std::vector<BufferPtr> sources = decode_buffers(env, inputs);
+    const BufferPtr target = undefined_buffer(current->runtime(), type);
+    const Mode mode{false, nullptr, submitting_client(env, false)};
+    submit_call(*current, kernel, decode_params(env, params), sources, target, mode, true);
+    return new_buffer(env, target);
+  });
+}
+FINE_NIF(compute, 0);
 
 // A command that has failed before it could be submitted.
 Term submit_failure(ErlNifEnv* env, std::string reason, std::string message, Term mode_term) {

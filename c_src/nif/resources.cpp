@@ -108,6 +108,14 @@ BufferPtr decode_buffer(ErlNifEnv* env, ERL_NIF_TERM term, const std::string& wh
   }
 }
 
+Term new_buffer(ErlNifEnv* env, BufferPtr buffer) {
+  return ok(env, fine::encode(env, fine::make_resource<BufferResource>(std::move(buffer))));
+}
+
+BufferPtr undefined_buffer(Runtime& runtime, const TensorType& type) {
+  return std::make_shared<Buffer>(type, runtime.memory().allocate(type.bytes()));
+}
+
 std::vector<BufferPtr> decode_buffers(ErlNifEnv* env, ERL_NIF_TERM term) {
   std::vector<BufferPtr> buffers;
   ERL_NIF_TERM head = 0;

@@ -63,6 +63,10 @@ struct PredictionResource {
 // that is what a collected one looks like; any other term is malformed. `what` names it.
 BufferPtr decode_buffer(ErlNifEnv* env, ERL_NIF_TERM term, const std::string& what);
 std::vector<BufferPtr> decode_buffers(ErlNifEnv* env, ERL_NIF_TERM term);
+// `{:ok, reference}`.
+Term new_buffer(ErlNifEnv* env, BufferPtr buffer);
+// With content that is undefined until the first command, which `fills`, has written all of it.
+BufferPtr undefined_buffer(Runtime& runtime, const TensorType& type);
 
 // The calling process as the scheduler sees it. The first kind waits for the result: once the
 // process has ended, its command is dropped. A command of the second kind outlives a process that

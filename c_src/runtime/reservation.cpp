@@ -48,9 +48,11 @@ void Reservation::fail(ErrorPtr error) noexcept {
 
 std::shared_ptr<Reservation> Scheduler::reserve(const std::vector<BufferPtr>& inputs,
                                                 const BufferPtr& output,
-                                                std::shared_ptr<Client> client, Listener listener) {
+                                                std::shared_ptr<Client> client, Listener listener,
+                                                bool fills) {
   const std::vector<Use> uses = uses_of_call(inputs, output);
   const CommandPtr command = new_command(std::move(client), std::move(listener));
+  command->fills = fills;
   const std::shared_ptr<Reservation> reservation(new Reservation(*this));
   // The same memory under another buffer, which counts once and does not end it.
   const auto stand_in = [](const BufferPtr& buffer, const StoragePtr& storage) -> BufferPtr {
@@ -129,7 +131,7 @@ bool Scheduler::resolve(const CommandPtr& command, const std::vector<Stage>& sta
     command->work = draft.work;
     command->calls = draft.calls;
     command->trusted = draft.trusted;
-    command->fills = draft.fills;
+    command->fills = command->fills || draft.fills;
     command->lengthy = stages.size() > kLengthy;
     join(command, uses);
     prepare(command, std::move(missing));

@@ -139,9 +139,10 @@ CommandPtr Scheduler::new_command(std::shared_ptr<Client> client, Listener liste
 
 CommandId Scheduler::submit(const std::vector<Stage>& stages, std::shared_ptr<Client> client,
                             Listener listener, std::shared_ptr<Profile> profile,
-                            const std::vector<Use>& uses) {
+                            const std::vector<Use>& uses, bool fills) {
   need_lasting_buffers(stages);
   const CommandPtr command = new_command(std::move(client), std::move(listener));
+  command->fills = fills;
   command->profile = std::move(profile);
   command->lengthy = stages.size() > kLengthy;
   if (command->lengthy) {
@@ -291,13 +292,18 @@ std::pair<StoragePtr, std::optional<CommandId>> Scheduler::share(const Buffer& b
 }
 
 BufferPtr Scheduler::snapshot(const Buffer& buffer, const std::string& what) {
+  return snapshot(buffer, buffer.type(), what);
+}
+
+BufferPtr Scheduler::snapshot(const Buffer& buffer, const TensorType& type,
+                              const std::string& what) {
   Lock lock(*this);
   require_device();
   if (buffer.freed()) throw freed_error(what);
   if (buffer.temporary()) throw temporary_error(what);
   require_content(*buffer.storage_);
   const StoragePtr storage = buffer.storage_;
-  auto* copy = new Buffer(buffer.type(), storage);
+  auto* copy = new Buffer(type, storage);
   storage->pin();
   // The memory counts once, for the buffer that it was taken from.
   return {copy, [storage](Buffer* snapshot) {

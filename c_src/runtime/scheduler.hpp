@@ -90,16 +90,17 @@ class Scheduler {
   // Takes the stages as one command: hazards are entered, outputs get their memory. Throws
   // `freed` or `out_of_memory` before anything has changed. A `profile` counts what it did. `uses`
   // are the buffers that a pipeline names, in the order of its stages, whether or not a launch
-  // touches them. A single call that became several stages has them too.
+  // touches them. A single call that became several stages has them too. With `fills`, the previous
+  // content of the outputs is of no use: should the command fail, so does whoever reads them.
   CommandId submit(const std::vector<Stage>& stages, std::shared_ptr<Client> client,
                    Listener listener, std::shared_ptr<Profile> profile = nullptr,
-                   const std::vector<Use>& uses = {});
+                   const std::vector<Use>& uses = {}, bool fills = false);
   // Takes a command whose stages are not known yet, as of a model that has to be planned first. It
   // is to read these inputs and to write all of the output, and has its place in the order of their
   // commands from now on. Throws as `submit` does.
   std::shared_ptr<Reservation> reserve(const std::vector<BufferPtr>& inputs,
                                        const BufferPtr& output, std::shared_ptr<Client> client,
-                                       Listener listener);
+                                       Listener listener, bool fills = false);
   // An id whose outcome is that error.
   CommandId submit_failure(Error error, const Listener& listener);
 
@@ -151,6 +152,8 @@ class Scheduler {
   // A buffer with the content that this one has after everything submitted so far, whatever is
   // written to this one later. Shares its memory. Throws `freed`, naming the buffer as `what`.
   BufferPtr snapshot(const Buffer& buffer, const std::string& what);
+  // The same bytes under another shape or element type of the same size.
+  BufferPtr snapshot(const Buffer& buffer, const TensorType& type, const std::string& what);
 
  private:
   friend class Reservation;

@@ -147,6 +147,42 @@ defmodule Dala.Gpu.Compute.Buffer do
   end
 
   @doc """
+  Creates a buffer with the content that a buffer has now, under another shape, without a copy.
+
+  A later write to either of them does not change the other. The element type may differ if it has
+  the same size: the bytes are then taken as elements of that type. A shape with another number of
+  elements raises `Dala.Gpu.Compute.Error`.
+
+  ## Parameters
+
+    * `buffer` - what is to be viewed; commands submitted on it earlier have their effect
+    * `shape` - a tuple (or list) of dimensions
+    * `dtype` - the element type, the buffer's by default
+
+  ## Example
+
+      iex> buffer = Dala.Gpu.Compute.Buffer.new([1, 2, 3, 4, 5, 6], {2, 3}, :s32)
+      iex> view = Dala.Gpu.Compute.Buffer.view(buffer, {3, 2})
+      iex> {Dala.Gpu.Compute.Buffer.shape(view), Dala.Gpu.Compute.Buffer.read_list(view)}
+      {{3, 2}, [1, 2, 3, 4, 5, 6]}
+  """
+  @spec view(t(), shape() | [non_neg_integer()], dtype() | nil) :: t()
+  def view(buffer, shape, dtype \\ nil)
+
+  def view(%__MODULE__{ref: ref, dtype: own}, shape, dtype) do
+    dims = dims!(shape)
+    dtype = dtype!(dtype || own)
+
+    %__MODULE__{
+      ref: ref |> Native.buffer_view(dims, dtype) |> Error.value!(),
+      shape: List.to_tuple(dims),
+      dtype: dtype
+    }
+  end
+
+  def view(other, _shape, _dtype), do: not_a_buffer!(other)
+
+  @doc """
   Replaces the content of a buffer, without a copy if the device allows it.
 
   Commands submitted earlier still see the old content. A binary of the wrong size, or a buffer that
@@ -228,18 +264,39 @@ defmodule Dala.Gpu.Compute.Buffer do
   def finish_read({:pending, id, readback}) do
     # The outcome is ignored: a command that failed has written nothing, so the old content is
     # valid.
-    await(id)
+    _ = await(id)
     Native.readback_binary(readback)
   end
 
   def finish_read({:error, error}), do: raise(error)
+
+  @doc false
+  # As `read/1` for a buffer that a single command gives its content, see `Kernel.compute/5`: when
+  # that has failed there is no old content, and its error is raised.
+  @spec read_result(t(), non_neg_integer() | nil) :: binary()
+  def read_result(buffer, count \\ nil) do
+    ref = ref!(buffer)
+
+    read = fn ->
+      if count, do: Native.buffer_read_part(ref, 0, count), else: Native.buffer_read(ref)
+    end
+
+    case Runtime.collecting(read) do
+      {:pending, id, readback} ->
+        with {:error, error} <- await(id), do: raise(error)
+        Native.readback_binary(readback)
+
+      outcome ->
+        finish_read(outcome)
+    end
+  end
 
   defp await(command) do
     ref = make_ref()
 
     with :pending <- Native.command_watch_end(command, ref) do
       receive do
-        {^ref, _result} -> :ok
+        {^ref, result} -> result
       end
     end
   end
@@ -410,6 +467,10 @@ defmodule Dala.Gpu.Compute.Buffer do
           "expected dtype to be one of #{Enum.map_join(@dtypes, ", ", &inspect/1)}, " <>
             "got: #{Argument.show(other)}"
   end
+
+  @doc false
+  @spec dtypes() :: [dtype()]
+  def dtypes, do: @dtypes
 
   @doc false
   @spec bytes(dtype()) :: pos_integer()

@@ -219,6 +219,20 @@ defmodule Dala.Gpu.Compute.Command do
   def take_turn, do: Runtime.take_turn(&Native.command_turn/1)
 
   @doc false
+  # Submits what is not to be waited for, and returns the value of `{:ok, value}`.
+  @spec started!((() -> {:ok, value} | {:error, Error.t()})) :: value when value: term()
+  def started!(start) do
+    case Runtime.collecting(fn -> Provider.finding(start) end) do
+      {:ok, value} ->
+        take_turn()
+        value
+
+      {:error, error} ->
+        raise error
+    end
+  end
+
+  @doc false
   @spec kernel!(kernel()) :: String.t()
   def kernel!(name) when is_binary(name) and byte_size(name) > @longest_name do
     raise ArgumentError,

@@ -53,7 +53,7 @@ defmodule Dala.Gpu.Compute.Kernel do
   """
 
   alias Dala.Telemetry
-  alias Dala.Gpu.Compute.{Argument, Buffer, Command, Error, Native, Runtime}
+  alias Dala.Gpu.Compute.{Argument, Buffer, Command, Error, Native, Runtime, Watcher}
 
   @most_params 64
 
@@ -141,6 +141,47 @@ defmodule Dala.Gpu.Compute.Kernel do
       output: output,
       params: params
     })
+  end
+
+  @doc """
+  Submits a kernel whose output is a new buffer, and returns that buffer immediately.
+
+  Reading the buffer waits for the kernel, as for any command. A call that is wrong raises
+  `Dala.Gpu.Compute.Error`. A kernel that fails later leaves the buffer without content: reading it,
+  or running another kernel on it, is then the same error.
+
+  ## Parameters
+
+    * `kernel`, `inputs`, `params` - as for `run/4`; the kernel must write all of its output
+    * `shape`, `dtype` - of the output
+
+  ## Example
+
+      iex> alias Dala.Gpu.Compute.{Buffer, Kernel}
+      iex> a = Buffer.new([1, 2, 3], {3})
+      iex> b = Kernel.compute(:elementwise_mul, [a, a], {3}, :f32)
+      iex> Buffer.read_list(b)
+      [1.0, 4.0, 9.0]
+  """
+  @spec compute(
+          name(),
+          [Command.buffer()],
+          Buffer.shape() | [non_neg_integer()],
+          Buffer.dtype(),
+          Command.params()
+        ) :: Buffer.t()
+  def compute(kernel, inputs, shape, dtype, params \\ %{}) do
+    kernel = Command.kernel!(kernel)
+    inputs = Command.inputs!(inputs)
+    dims = Buffer.dims!(shape)
+    dtype = Buffer.dtype!(dtype)
+    params = Command.params!(params)
+    Runtime.ensure!()
+    Runtime.collect_if_grown()
+    Watcher.monitor_caller()
+
+    ref = Command.started!(fn -> Native.compute(kernel, inputs, dims, dtype, params) end)
+    %Buffer{ref: ref, shape: List.to_tuple(dims), dtype: dtype}
   end
 
   @doc """

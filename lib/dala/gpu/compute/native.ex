@@ -124,6 +124,16 @@ defmodule Dala.Gpu.Compute.Native do
   @spec buffer_zeros(dims(), dtype()) :: {:ok, reference()} | failure()
   def buffer_zeros(_shape, _dtype), do: missing()
 
+  # Returns the new buffer that the kernel writes to; reading it after the kernel has failed is the
+  # kernel's error.
+  @spec compute(String.t(), [reference()], dims(), dtype(), map()) ::
+          {:ok, reference()} | failure()
+  def compute(_kernel, _inputs, _shape, _dtype, _params), do: missing()
+
+  # The content of now under another shape, or as elements of another type of the same size.
+  @spec buffer_view(reference(), dims(), dtype()) :: {:ok, reference()} | failure()
+  def buffer_view(_buffer, _shape, _dtype), do: missing()
+
   @spec buffer_temporary(dims(), dtype()) :: {:ok, reference()} | failure()
   def buffer_temporary(_shape, _dtype), do: missing()
 
@@ -233,6 +243,19 @@ defmodule Dala.Gpu.Compute.Native do
   # Answers with a message.
   @spec pipeline_explain(reference(), reference()) :: result()
   def pipeline_explain(_pipeline, _ref), do: missing()
+
+  # A pipeline over ports, which have a type and no memory. A call puts inputs in their place, and
+  # returns new buffers in place of `results`. `:lengthy` asks for the dirty function.
+  @spec buffer_port(dims(), dtype()) :: {:ok, reference()} | failure()
+  def buffer_port(_shape, _dtype), do: missing()
+
+  @spec pipeline_call(reference(), [reference()], [reference()], [reference()]) ::
+          {:ok, [reference()]} | :lengthy | failure()
+  def pipeline_call(_pipeline, _ports, _inputs, _results), do: missing()
+
+  @spec pipeline_call_dirty(reference(), [reference()], [reference()], [reference()]) ::
+          {:ok, [reference()]} | failure()
+  def pipeline_call_dirty(_pipeline, _ports, _inputs, _results), do: missing()
 
   @spec pipeline_free(reference()) :: :ok
   def pipeline_free(_pipeline), do: missing()

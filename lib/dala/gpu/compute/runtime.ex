@@ -132,16 +132,16 @@ defmodule Dala.Gpu.Compute.Runtime do
   @doc "Returns the validated application environment, in the form the native side expects."
   @spec config() :: map()
   def config do
-    # The native side does not use the models directory.
+    # The native side uses neither the models directory nor the settings of the layers above.
     given =
       :dala_gpu
       |> Application.get_all_env()
-      |> Keyword.drop([:included_applications, :models_dir])
+      |> Keyword.drop([:included_applications, :models_dir, :nx])
 
     for {key, _value} <- given, not is_map_key(@defaults, key) do
       raise ArgumentError,
             "config :dala_gpu has no key #{inspect(key)}; it takes " <>
-              ([:models_dir | Map.keys(@defaults)]
+              ([:models_dir, :nx | Map.keys(@defaults)]
                |> Enum.sort()
                |> Enum.map_join(", ", &inspect/1))
     end

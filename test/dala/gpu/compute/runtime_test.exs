@@ -94,7 +94,7 @@ defmodule Dala.Gpu.Compute.RuntimeTest do
     assert_raise ArgumentError,
                  "config :dala_gpu has no key :devise; it takes :build_timeout, :cache_dir, :cache_limit, " <>
                    ":device, :device_class, :fusion, :kernel_timeout, :matmul, " <>
-                   ":memory_limit, :models_dir, :pin_threads, :zero_copy",
+                   ":memory_limit, :models_dir, :nx, :pin_threads, :zero_copy",
                  fn -> Runtime.config() end
   end
 
