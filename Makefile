@@ -45,7 +45,7 @@ endef
 # $(call build,<folder>,<target>): shows what is done, and nothing when there is nothing to do.
 define build
 	@set -o pipefail; cmake --build '$(1)' --target $(2) --parallel $(JOBS) 2>&1 \
-	  | { grep -vE '^-- |no work to do|Re-checking globbed|Built target|^Consolidate|^make\[' || true; }
+	  | { grep --line-buffered -vE '^-- |no work to do|Re-checking globbed|Built target|^Consolidate|^make\[' || true; }
 endef
 
 # Kernel caches that are cold and go away: a warm one hides everything that can go
@@ -132,6 +132,16 @@ test-sanitizer:
 test-elixir: ## run the Elixir tests (ARGS are passed on)
 	@echo '==> Elixir tests'
 	@$(cold_caches) && mix test $(ARGS)
+
+# Each application as a user finds it: nothing of its own is built yet.
+APPS ?= $(notdir $(patsubst %/README.md,%,$(wildcard examples/apps/*/README.md)))
+
+.PHONY: test-apps
+test-apps: build ## build the applications of examples/apps as a user would, and run their tests (APPS=heat: one)
+	@$(cold_caches) && for app in $(APPS); do \
+	  echo "==> $$app" && cd '$(CURDIR)/examples/apps/'"$$app" && rm -rf _build && \
+	  if [ -f mix.exs ]; then DALA_GPU_NO_HEX=1 mix test; else $(MAKE) --no-print-directory test; fi || exit 1; \
+	done
 
 # Everything at once, for longer than the other tests have time for, in little memory.
 MINUTES ?= 5

@@ -1,90 +1,36 @@
+# What builds, caches and unpacks the native library. Mix needs it before anything under lib is
+# compiled.
+for file <- ~w(files target cache download archive native) do
+  Code.require_file("build/#{file}.ex", __DIR__)
+end
+
 defmodule Mix.Tasks.Compile.DalaGpuNative do
   @moduledoc false
-  # Builds the NIF library by `make native`. The module is in this file because Mix
-  # needs it before anything under lib is compiled. Objects and the library go
-  # under the application's build path: a `priv` folder in the source tree would be
-  # shared by all environments and by all applications that depend on this one.
+  # Objects and the library go under the application's build path: a `priv` folder in the source tree
+  # would be shared by all environments and by all applications that depend on this one.
   use Mix.Task.Compiler
+
+  alias Dala.Gpu.Build
 
   @root __DIR__
 
   @impl true
   def run(_args) do
-    with {:ok, make} <- find_make(),
-         {:ok, erts} <- find_erts() do
-      before = stat()
+    {Build.Native.ensure!(@root, Mix.Project.config()[:version], Mix.Project.app_path()), []}
+  rescue
+    error in Build.Error ->
+      Mix.shell().error(Exception.message(error))
 
-      case System.cmd(make, ["--no-print-directory", "native"],
-             cd: @root,
-             env: env(erts),
-             into: IO.stream(:stdio, :line),
-             stderr_to_stdout: true
-           ) do
-        {_, 0} -> {if(stat() == before, do: :noop, else: :ok), []}
-        {_, _} -> fail("The native library could not be built; see the compiler's output above.")
+      if System.get_env("DALA_GPU_PRECOMPILED") in [nil, ""] do
+        setup = Path.join(@root, "bin/setup")
+        Mix.shell().error("Run #{setup} to install (or list) what the build of dala_gpu needs.")
       end
-    else
-      {:error, message} -> fail(message)
-    end
+
+      {:error, []}
   end
 
   @impl true
-  def clean do
-    File.rm_rf!(Path.join(Mix.Project.app_path(), "obj"))
-    File.rm_rf!(library())
-    :ok
-  end
-
-  defp env(erts) do
-    [
-      {"MIX_APP_PATH", Mix.Project.app_path()},
-      {"ERTS_INCLUDE_DIR", erts},
-      {"FINE_INCLUDE_DIR", fine()},
-      # Mix may itself run under make; the outer make's flags and job server must not be inherited.
-      {"MAKEFLAGS", nil},
-      {"MAKELEVEL", nil},
-      {"MFLAGS", nil}
-    ]
-  end
-
-  # With nil, CMake falls back to the subset of fine under c_src/fine.
-  defp fine do
-    case {System.get_env("FINE_INCLUDE_DIR"), Mix.Project.deps_paths()[:fine]} do
-      {dir, _} when dir not in [nil, ""] -> Path.expand(dir)
-      {_, nil} -> nil
-      {_, path} -> Path.join(path, "c_include")
-    end
-  end
-
-  defp find_make do
-    case System.find_executable("gmake") || System.find_executable("make") do
-      nil -> {:error, "make was not found in PATH."}
-      make -> {:ok, make}
-    end
-  end
-
-  defp find_erts do
-    dir = Path.join([:code.root_dir(), "erts-#{:erlang.system_info(:version)}", "include"])
-
-    if File.regular?(Path.join(dir, "erl_nif.h")) do
-      {:ok, dir}
-    else
-      {:error, "erl_nif.h was not found in #{dir}. On Debian and Ubuntu, install erlang-dev."}
-    end
-  end
-
-  defp library, do: Path.join([Mix.Project.app_path(), "priv", "dala_gpu_nif.so"])
-
-  defp stat, do: File.stat(library(), time: :posix)
-
-  defp fail(message) do
-    Mix.shell().error("""
-    #{message}
-    Run #{Path.join(@root, "bin/setup")} to install (or list) what the build of dala_gpu needs.
-    """)
-
-    {:error, []}
-  end
+  def clean, do: Build.Native.clean!(Mix.Project.app_path())
 end
 
 defmodule Dala.Gpu.MixProject do
@@ -154,7 +100,7 @@ defmodule Dala.Gpu.MixProject do
     [
       licenses: ["Apache-2.0"],
       links: %{},
-      files: ~w(lib src c_src cmake bin/setup CMakeLists.txt Makefile mix.exs .formatter.exs
+      files: ~w(lib src c_src cmake build bin/setup CMakeLists.txt Makefile mix.exs .formatter.exs
                 guides README.md CHANGELOG.md LICENSE)
     ]
   end

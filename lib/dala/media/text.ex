@@ -1,64 +1,15 @@
 defmodule Dala.Media.Text do
   @moduledoc """
-  Short texts as pictures, to label things with: capitals, digits and a few signs, 5 by 7 pixels
-  each. Small letters are shown as capitals, and a character that the font lacks as a box.
+  Short texts as pictures, to label things with.
+
+  Letters are 5 by 7 pixels, with two rows above for the accents of capitals and two rows below the
+  line. The font has ASCII, Latin-1, and accented letters of other European languages, such as `ő` and
+  `č`; any other character is shown as a box. A line break starts a new line.
   """
 
   alias Dala.Gpu.Compute.Argument
   alias Dala.Media.{Color, Image}
-
-  # Seven rows of five pixels, from the top.
-  @glyphs %{
-    " " => "00000 00000 00000 00000 00000 00000 00000",
-    "A" => "01110 10001 10001 11111 10001 10001 10001",
-    "B" => "11110 10001 10001 11110 10001 10001 11110",
-    "C" => "01110 10001 10000 10000 10000 10001 01110",
-    "D" => "11110 10001 10001 10001 10001 10001 11110",
-    "E" => "11111 10000 10000 11110 10000 10000 11111",
-    "F" => "11111 10000 10000 11110 10000 10000 10000",
-    "G" => "01110 10001 10000 10111 10001 10001 01111",
-    "H" => "10001 10001 10001 11111 10001 10001 10001",
-    "I" => "01110 00100 00100 00100 00100 00100 01110",
-    "J" => "00111 00010 00010 00010 00010 10010 01100",
-    "K" => "10001 10010 10100 11000 10100 10010 10001",
-    "L" => "10000 10000 10000 10000 10000 10000 11111",
-    "M" => "10001 11011 10101 10101 10001 10001 10001",
-    "N" => "10001 11001 10101 10101 10011 10001 10001",
-    "O" => "01110 10001 10001 10001 10001 10001 01110",
-    "P" => "11110 10001 10001 11110 10000 10000 10000",
-    "Q" => "01110 10001 10001 10001 10101 10010 01101",
-    "R" => "11110 10001 10001 11110 10100 10010 10001",
-    "S" => "01111 10000 10000 01110 00001 00001 11110",
-    "T" => "11111 00100 00100 00100 00100 00100 00100",
-    "U" => "10001 10001 10001 10001 10001 10001 01110",
-    "V" => "10001 10001 10001 10001 01010 01010 00100",
-    "W" => "10001 10001 10001 10101 10101 11011 10001",
-    "X" => "10001 10001 01010 00100 01010 10001 10001",
-    "Y" => "10001 10001 01010 00100 00100 00100 00100",
-    "Z" => "11111 00001 00010 00100 01000 10000 11111",
-    "0" => "01110 10001 10011 10101 11001 10001 01110",
-    "1" => "00100 01100 00100 00100 00100 00100 01110",
-    "2" => "01110 10001 00001 00110 01000 10000 11111",
-    "3" => "11110 00001 00001 01110 00001 00001 11110",
-    "4" => "00010 00110 01010 10010 11111 00010 00010",
-    "5" => "11111 10000 11110 00001 00001 10001 01110",
-    "6" => "00110 01000 10000 11110 10001 10001 01110",
-    "7" => "11111 00001 00010 00100 00100 01000 01000",
-    "8" => "01110 10001 10001 01110 10001 10001 01110",
-    "9" => "01110 10001 10001 01111 00001 00010 01100",
-    "." => "00000 00000 00000 00000 00000 01100 01100",
-    "," => "00000 00000 00000 00000 01100 00100 01000",
-    ":" => "00000 01100 01100 00000 01100 01100 00000",
-    "-" => "00000 00000 00000 11111 00000 00000 00000",
-    "_" => "00000 00000 00000 00000 00000 00000 11111",
-    "+" => "00000 00100 00100 11111 00100 00100 00000",
-    "/" => "00001 00001 00010 00100 01000 10000 10000",
-    "%" => "11001 11010 00010 00100 01000 01011 10011",
-    "(" => "00010 00100 01000 01000 01000 00100 00010",
-    ")" => "01000 00100 00010 00010 00010 00100 01000",
-    "'" => "00100 00100 01000 00000 00000 00000 00000"
-  }
-  @unknown "11111 10001 10001 10001 10001 10001 11111"
+  alias Dala.Media.Text.Font
 
   @doc """
   Renders a text as an image, with a margin of one font pixel around it.
@@ -72,7 +23,9 @@ defmodule Dala.Media.Text do
   ## Example
 
       iex> Dala.Media.Text.image("CAT 97%", scale: 2)
-      #Dala.Media.Image<86x18 6 KiB>
+      #Dala.Media.Image<86x26 8.7 KiB>
+      iex> Dala.Media.Text.image("Crème brûlée\\n6 €").height
+      26
   """
   @spec image(String.t(), keyword()) :: Image.t()
   def image(text, opts \\ [])
@@ -82,26 +35,35 @@ defmodule Dala.Media.Text do
     scale = scale!(opts[:scale])
     ink = opts[:color] |> Color.bytes!() |> :binary.copy(scale)
     paper = opts[:background] |> Color.bytes!() |> :binary.copy(scale)
-    glyphs = for sign <- String.graphemes(String.upcase(text)), do: rows(sign)
-    blank = List.duplicate("0", 6 * length(glyphs) + 1) |> Enum.join()
-
-    lines =
-      for row <- 0..6 do
-        "0" <> Enum.map_join(glyphs, fn glyph -> Enum.at(glyph, row) <> "0" end)
-      end
+    lines = for line <- String.split(text, ["\r\n", "\n"]), do: String.graphemes(line)
+    columns = lines |> Enum.map(&length/1) |> Enum.max()
+    {width, height} = Font.size()
 
     data =
-      for line <- [blank] ++ lines ++ [blank], into: <<>> do
-        row = for <<pixel <- line>>, into: <<>>, do: if(pixel == ?1, do: ink, else: paper)
-        :binary.copy(row, scale)
+      for line <- lines, row <- rows(line, columns, {width, height}), into: <<>> do
+        pixels = for <<pixel <- row>>, into: <<>>, do: if(pixel == ?1, do: ink, else: paper)
+        :binary.copy(pixels, scale)
       end
 
-    Image.new(scale * (6 * length(glyphs) + 1), scale * 9, data)
+    across = scale * ((width + 1) * columns + 1)
+    Image.new(across, scale * (height + 2) * length(lines), data)
   end
 
   def image(other, _opts), do: Argument.refuse!("the text as a string", other)
 
-  defp rows(sign), do: @glyphs |> Map.get(sign, @unknown) |> String.split()
+  # The rows of a line, padded to a number of columns, with a margin above and below.
+  defp rows(signs, columns, {width, height}) do
+    glyphs = Enum.map(signs, &Font.rows/1)
+    gap = String.duplicate("0", (width + 1) * (columns - length(signs)))
+    blank = String.duplicate("0", (width + 1) * columns + 1)
+
+    lines =
+      for row <- 0..(height - 1) do
+        "0" <> Enum.map_join(glyphs, &(Enum.at(&1, row) <> "0")) <> gap
+      end
+
+    [blank] ++ lines ++ [blank]
+  end
 
   defp scale!(scale) when is_integer(scale) and scale in 1..64, do: scale
 

@@ -7,8 +7,6 @@ defmodule Dala.Nx.Plan do
   alias Dala.Gpu.Compute.{Buffer, Command, Error, Native, Pipeline, Runtime, Watcher}
   alias Dala.Nx.{Data, Device}
 
-  # Above this, binding and submitting may take longer than a scheduler should be held.
-
   @enforce_keys [:pipeline, :inputs, :ports, :outputs, :results]
   defstruct [:pipeline, :inputs, :ports, :outputs, :results]
 

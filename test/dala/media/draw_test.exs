@@ -82,7 +82,7 @@ defmodule Dala.Media.DrawTest do
   end
 
   test "texts are those of Dala.Media.Text" do
-    image = black(60, 20)
+    image = black(60, 30)
     label = Text.image("AB1", color: :yellow, background: :transparent, scale: 2)
     got = Draw.text(image, "AB1", {3, 2}, color: :yellow, scale: 2)
 

@@ -5,7 +5,6 @@ defmodule Dala.ML.AnnotationTest do
   alias Dala.ML.Annotation
 
   doctest Dala.ML.Annotation
-  doctest Dala.Media.Text
 
   defp white, do: Image.new(100, 80, :white)
   defp pixel(image, x, y), do: binary_part(image.data, 4 * (100 * y + x), 4)
