@@ -168,6 +168,15 @@ defmodule Dala.GuidesTest do
     assert to_string(Pipeline.explain(binding[:pipeline])) == plan
   end
 
+  test "the examples on numeric work" do
+    {_result, binding} = Code.eval_string(Enum.join(code("guides/numeric.md"), "\n"))
+    dice = Compute.read_list(binding[:dice])
+    assert Enum.all?(dice, &(&1 in 1..6))
+    assert_close(Compute.read_list(binding[:back]), [1, 0, -1, 0, 1, 0, -1, 0])
+    assert_close(Compute.read_list(binding[:values]), [1.0, 3.0])
+    assert Enum.sum(Compute.read_list(binding[:bins])) in 995..1000
+  end
+
   test "the example on kernels" do
     binding = [input: Compute.buffer([-1, 0.5, 2], {3}), output: zeros({3})]
     Code.eval_string(Enum.join(code("guides/kernels.md"), "\n"), binding)
