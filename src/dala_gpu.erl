@@ -35,7 +35,7 @@
          dtype/1, size/1, read/1, read/3, read_binary/1, read_list/1, read_list/3, free/1,
          free_many/1]).
 %% Kernels
--export([run_kernel/3, run_kernel/4, run_kernel_async/3, run_kernel_async/4, run_to_surface/4,
+-export([compute/4, compute/5, run_kernel/3, run_kernel/4, run_kernel_async/3, run_kernel_async/4, run_to_surface/4,
          run_to_surface/5, add/3, multiply/3, relu/2, scale/3, matmul/3, matmul/4, lookup_kernel/1,
          register_kernel/2, register_kernel/3, elementwise_kernel/2, elementwise_kernel/3,
          unregister_kernel/1]).
@@ -260,6 +260,23 @@ free(Buffer) -> dala_call:result(fun() -> ?COMPUTE:free(Buffer) end).
 free_many(Buffers) -> dala_call:result(fun() -> ?COMPUTE:free_many(Buffers) end).
 
 %% Kernels
+
+%% @equiv compute(Kernel, Inputs, Shape, Dtype, #{})
+-spec compute(kernel(), [buffer()], shape(), dtype()) -> {ok, buffer()} | error().
+compute(Kernel, Inputs, Shape, Dtype) -> compute(Kernel, Inputs, Shape, Dtype, #{}).
+
+%% @doc Submits a kernel whose output is a new buffer, and returns that buffer immediately; reading
+%% it waits for the kernel.
+%%
+%% ```
+%% {ok, A} = dala_gpu:buffer([1.0, 2.0], {2}),
+%% {ok, B} = dala_gpu:compute(elementwise_mul, [A, A], {2}, f32),
+%% {ok, [1.0, 4.0]} = dala_gpu:read_list(B).
+%% '''
+-spec compute(kernel(), [buffer()], shape(), dtype(), params()) -> {ok, buffer()} | error().
+compute(Kernel, Inputs, Shape, Dtype, Params) ->
+    Name = dala_call:text(Kernel),
+    dala_call:value(fun() -> ?KERNEL:compute(Name, Inputs, Shape, Dtype, Params) end).
 
 %% @equiv run_kernel(Kernel, Inputs, Output, #{})
 -spec run_kernel(kernel(), [buffer()], buffer()) -> ok | error().

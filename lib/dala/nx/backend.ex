@@ -49,7 +49,7 @@ defmodule Dala.Nx.Backend do
       out.shape == {} ->
         Data.put(out, Data.content(one))
 
-      Data.bufferable?([out]) ->
+      Data.kernel?(:cast, out.type) ->
         Data.put(out, Device.compute(:cast, [Data.buffer(one)], out.shape, Data.dtype(out.type)))
 
       true ->

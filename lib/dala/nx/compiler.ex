@@ -22,10 +22,9 @@ defmodule Dala.Nx.Compiler do
 
   # A behaviour of Nx.Defn.Compiler; see Dala.Nx.Backend on why that is not declared.
 
-  alias Dala.Nx.{Backend, Program, ProgramTable}
+  alias Dala.Nx.{Backend, Data, Program, ProgramTable}
 
-  @compile {:no_warn_undefined,
-            [Nx, Nx.Defn.Composite, Nx.Defn.Evaluator, Nx.Defn.Stream, Nx.Shared]}
+  @compile {:no_warn_undefined, [Nx, Nx.Defn.Composite, Nx.Defn.Evaluator, Nx.Defn.Stream]}
 
   @doc false
   def __partitions_options__(opts),
@@ -94,14 +93,5 @@ defmodule Dala.Nx.Compiler do
   end
 
   # Constants that operations create on their way are to be of this backend.
-  defp on_device(fun) do
-    key = Nx.Shared.backend_pdict_key()
-    before = Process.put(key, {Backend, []})
-
-    try do
-      fun.()
-    after
-      if before, do: Process.put(key, before), else: Process.delete(key)
-    end
-  end
+  defp on_device(fun), do: Data.with_backend(Backend, fun)
 end

@@ -7,7 +7,7 @@ defmodule Dala.Nx.Contraction do
 
   @spec dot(Data.tensor(), list(), list()) :: Data.tensor()
   def dot(out, [left, left_axes, left_batch], [right, right_axes, right_batch]) do
-    if Data.kernel?(:matmul, out.type) and Data.bufferable?([left, right]) do
+    if Data.runs?(:matmul, out.type, [left, right]) do
       {a, transposed_a, m} = rows(Data.buffer(left, out.type), left_batch, left_axes)
       {b, columns, n} = rows(Data.buffer(right, out.type), right_batch, right_axes)
       batch = elem(a.shape, 0)
@@ -41,7 +41,7 @@ defmodule Dala.Nx.Contraction do
   def conv(out, tensor, kernel, opts) do
     spatial = tuple_size(out.shape) - 2
 
-    if Data.kernel?(:conv2d, out.type) and Data.bufferable?([tensor, kernel]) and spatial in 0..2,
+    if Data.runs?(:conv2d, out.type, [tensor, kernel]) and spatial in 0..2,
       do: convolve(out, tensor, kernel, opts),
       else: Fallback.run(:conv, out, [tensor, kernel, opts])
   end

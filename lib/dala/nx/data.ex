@@ -8,7 +8,7 @@ defmodule Dala.Nx.Data do
   alias Dala.Gpu.Compute.{Buffer, Error, Kernel}
   alias Dala.Nx.Device
 
-  @compile {:no_warn_undefined, [Nx, Nx.Tensor, Nx.BinaryBackend]}
+  @compile {:no_warn_undefined, [Nx, Nx.BinaryBackend, Nx.Shared]}
 
   # An atom, not an alias: the backend refers to this module.
   @backend :"Elixir.Dala.Nx.Backend"
@@ -31,6 +31,16 @@ defmodule Dala.Nx.Data do
   @doc "Returns whether all of these are on the device, or can be brought there."
   @spec bufferable?([tensor()]) :: boolean()
   def bufferable?(tensors), do: Enum.all?(tensors, &(dtype(&1.type) != nil))
+
+  @doc "Returns whether a kernel takes inputs of a type, and these tensors can be cast to it."
+  @spec runs?(atom(), nx_type(), [tensor()]) :: boolean()
+  def runs?(kernel, type, tensors),
+    do: kernel?(kernel, type) and Enum.all?(tensors, &castable?(&1.type, type))
+
+  @doc "Returns whether elements of one type can be converted to another one on the device."
+  @spec castable?(nx_type(), nx_type()) :: boolean()
+  def castable?(type, type), do: dtype(type) != nil
+  def castable?(from, to), do: kernel?(:cast, from) and kernel?(:cast, to)
 
   @doc "Gives a tensor its content."
   @spec put(tensor(), Buffer.t() | binary()) :: tensor()
@@ -128,6 +138,19 @@ defmodule Dala.Nx.Data do
     if dtype == nil or Tuple.product(shape) == 1,
       do: binary,
       else: Buffer.from_binary(binary, shape, dtype)
+  end
+
+  @doc "Runs a function with another default backend of the calling process."
+  @spec with_backend(module(), (() -> result)) :: result when result: term()
+  def with_backend(backend, fun) do
+    key = Nx.Shared.backend_pdict_key()
+    before = Process.put(key, {backend, []})
+
+    try do
+      fun.()
+    after
+      if before, do: Process.put(key, before), else: Process.delete(key)
+    end
   end
 
   @doc "Makes the template of a tensor, such as the result of an intermediate step."

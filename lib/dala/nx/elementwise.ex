@@ -67,13 +67,17 @@ defmodule Dala.Nx.Elementwise do
   defp run(op, %{shape: shape} = out, tensors) do
     {kernel, type} = kernel(op, out, tensors)
 
-    if Data.kernel?(kernel, type) and Data.bufferable?([out | tensors]) do
+    if Data.runs?(kernel, type, tensors) and Data.bufferable?([out]) and
+         (complex?(type) or not Enum.any?(tensors, &complex?(&1.type))) do
       inputs = Enum.map(tensors, &Data.buffer(&1, type))
       Data.put(out, Device.compute(kernel, inputs, shape, Data.dtype(out.type)))
     else
       Fallback.run(op, out, tensors)
     end
   end
+
+  # A cast to a real type would leave out the imaginary parts.
+  defp complex?({kind, _bits}), do: kind == :c
 
   @doc "Whether elements are NaN or infinite, which integers never are."
   @spec test(:is_nan | :is_infinity, Data.tensor(), Data.tensor()) :: Data.tensor()
@@ -95,7 +99,8 @@ defmodule Dala.Nx.Elementwise do
 
   @spec select(Data.tensor(), Data.tensor(), Data.tensor(), Data.tensor()) :: Data.tensor()
   def select(out, condition, on_true, on_false) do
-    if Data.kernel?(:select, out.type) and Data.bufferable?([condition, on_true, on_false]) do
+    if Data.runs?(:select, out.type, [on_true, on_false]) and
+         Data.kernel?(:logical_or, condition.type) do
       inputs = [truth(condition), Data.buffer(on_true, out.type), Data.buffer(on_false, out.type)]
       Data.put(out, Device.compute(:select, inputs, out.shape, Data.dtype(out.type)))
     else
@@ -117,7 +122,7 @@ defmodule Dala.Nx.Elementwise do
 
   @spec clip(Data.tensor(), Data.tensor(), Data.tensor(), Data.tensor()) :: Data.tensor()
   def clip(%{shape: shape, type: type} = out, tensor, low, high) do
-    if Data.kernel?(:elementwise_max, type) and Data.bufferable?([tensor, low, high]) do
+    if Data.runs?(:elementwise_max, type, [tensor, low, high]) do
       dtype = Data.dtype(type)
       inputs = [Data.buffer(tensor, type), Data.buffer(low, type)]
       raised = Device.compute(:elementwise_max, inputs, shape, dtype)
@@ -130,7 +135,7 @@ defmodule Dala.Nx.Elementwise do
 
   @spec as_type(Data.tensor(), Data.tensor()) :: Data.tensor()
   def as_type(%{type: type} = out, tensor) do
-    if Data.dtype(type) != nil and Data.bufferable?([tensor]),
+    if Data.castable?(tensor.type, type),
       do: Data.put_view(out, Data.buffer(tensor, type)),
       else: Fallback.run(:as_type, out, [tensor])
   end

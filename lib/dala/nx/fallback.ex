@@ -9,7 +9,7 @@ defmodule Dala.Nx.Fallback do
   alias Dala.Gpu.Compute.Tree
   alias Dala.Nx.{Data, Device}
 
-  @compile {:no_warn_undefined, [Nx, Nx.BinaryBackend, Nx.Shared]}
+  @compile {:no_warn_undefined, [Nx, Nx.BinaryBackend]}
 
   @table __MODULE__
 
@@ -44,6 +44,7 @@ defmodule Dala.Nx.Fallback do
   """
   @spec run(atom(), tuple() | map(), [term()]) :: tuple() | map()
   def run(op, out, args) do
+    Device.host_only()
     note(op, [out | args])
 
     on_host(fn -> apply(Nx.BinaryBackend, op, [out | to_host(args)]) end)
@@ -56,23 +57,14 @@ defmodule Dala.Nx.Fallback do
   """
   @spec call(atom(), [term()], fun()) :: tuple() | map()
   def call(op, args, fun) do
+    Device.host_only()
     note(op, args)
     result = on_host(fn -> apply(fun, to_host(args)) end)
     to_device(result, result)
   end
 
   # Within, constants that a function given by the user creates must not come to the device either.
-  defp on_host(fun) do
-    Device.host_only()
-    key = Nx.Shared.backend_pdict_key()
-    before = Process.put(key, {Nx.BinaryBackend, []})
-
-    try do
-      fun.()
-    after
-      if before, do: Process.put(key, before), else: Process.delete(key)
-    end
-  end
+  defp on_host(fun), do: Data.with_backend(Nx.BinaryBackend, fun)
 
   defp to_host(%{__struct__: Nx.Tensor} = tensor), do: Data.to_host(tensor)
   defp to_host(list) when is_list(list), do: Enum.map(list, &to_host/1)

@@ -24,7 +24,7 @@ defmodule Dala.Nx.Layout do
 
   @spec broadcast(Data.tensor(), Data.tensor(), tuple(), [non_neg_integer()]) :: Data.tensor()
   def broadcast(out, tensor, shape, axes) do
-    if Data.bufferable?([tensor]) do
+    if Data.kernel?(:cast, tensor.type) do
       buffer = Data.buffer(tensor)
       dims = for axis <- axes(shape), do: dim_of(tensor.shape, axes, axis)
       spread = Device.view(buffer, dims)
@@ -46,7 +46,7 @@ defmodule Dala.Nx.Layout do
 
   @spec transpose(Data.tensor(), Data.tensor(), [non_neg_integer()]) :: Data.tensor()
   def transpose(out, tensor, axes) do
-    if Data.bufferable?([tensor]),
+    if Data.kernel?(:transpose, tensor.type),
       do: Data.put(out, permute(Data.buffer(tensor), axes)),
       else: Fallback.run(:transpose, out, [tensor, axes])
   end
@@ -70,7 +70,7 @@ defmodule Dala.Nx.Layout do
 
   @spec reverse(Data.tensor(), Data.tensor(), [non_neg_integer()]) :: Data.tensor()
   def reverse(out, tensor, axes) do
-    if Data.bufferable?([tensor]) do
+    if Data.kernel?(:reverse, tensor.type) do
       buffer = Data.buffer(tensor)
       Data.put(out, Device.compute(:reverse, [buffer], out.shape, buffer.dtype, %{axes: axes}))
     else
@@ -81,7 +81,7 @@ defmodule Dala.Nx.Layout do
   @spec pad(Data.tensor(), Data.tensor(), Data.tensor(), [{integer(), integer(), integer()}]) ::
           Data.tensor()
   def pad(out, tensor, value, config) do
-    if Data.bufferable?([tensor, value, out]) do
+    if Data.runs?(:pad, out.type, [tensor, value]) and Data.kernel?(:cast, out.type) do
       buffer = Data.buffer(tensor, out.type)
       Data.put_view(out, padded(buffer, value, config, out))
     else
@@ -146,7 +146,7 @@ defmodule Dala.Nx.Layout do
   @spec slice(Data.tensor(), Data.tensor(), list(), [pos_integer()], [pos_integer()]) ::
           Data.tensor()
   def slice(out, tensor, starts, lengths, strides) do
-    if Data.bufferable?([tensor]) do
+    if Data.kernel?(:slice, tensor.type) do
       buffer = Data.buffer(tensor)
       starts = clamp(starts, tensor.shape, lengths)
       Data.put(out, part(buffer, out.shape, starts, strides))
@@ -166,7 +166,7 @@ defmodule Dala.Nx.Layout do
 
   @spec put_slice(Data.tensor(), Data.tensor(), list(), Data.tensor()) :: Data.tensor()
   def put_slice(out, tensor, starts, slice) do
-    if Data.bufferable?([out, tensor, slice]) and out.shape != {} do
+    if Data.runs?(:put_slice, out.type, [tensor, slice]) and out.shape != {} do
       inputs = [Data.buffer(tensor, out.type), Data.buffer(slice, out.type)]
       starts = clamp(starts, tensor.shape, Tuple.to_list(slice.shape))
       dtype = Data.dtype(out.type)
@@ -187,7 +187,7 @@ defmodule Dala.Nx.Layout do
 
   @spec concatenate(Data.tensor(), [Data.tensor()], non_neg_integer()) :: Data.tensor()
   def concatenate(out, tensors, axis) do
-    if Data.bufferable?([out | tensors]) do
+    if Data.runs?(:concatenate, out.type, tensors) do
       buffers = Enum.map(tensors, &Data.buffer(&1, out.type))
       Data.put(out, join(buffers, axis))
     else
@@ -226,7 +226,7 @@ defmodule Dala.Nx.Layout do
     do: pick(:take_along_axis, out, tensor, indices, axis)
 
   defp pick(op, out, tensor, indices, axis) do
-    if Data.bufferable?([tensor, indices]) do
+    if Data.kernel?(op, tensor.type) and Data.bufferable?([indices]) do
       inputs = [buffer, _] = [Data.buffer(tensor), Data.buffer(indices)]
       Data.put(out, Device.compute(op, inputs, out.shape, buffer.dtype, %{axis: axis}))
     else
@@ -236,7 +236,7 @@ defmodule Dala.Nx.Layout do
 
   @spec gather(Data.tensor(), Data.tensor(), Data.tensor(), keyword()) :: Data.tensor()
   def gather(out, tensor, indices, opts) do
-    if Data.bufferable?([tensor, indices]) do
+    if Data.kernel?(:gather, tensor.type) and Data.bufferable?([indices]) do
       buffer = permute(Data.buffer(tensor), in_front(tensor, opts))
       inputs = [buffer, Data.buffer(indices)]
       Data.put(out, Device.compute(:gather, inputs, out.shape, buffer.dtype))
@@ -249,8 +249,9 @@ defmodule Dala.Nx.Layout do
   @spec scatter(atom(), Data.tensor(), Data.tensor(), Data.tensor(), Data.tensor(), keyword()) ::
           Data.tensor()
   def scatter(op, out, tensor, indices, updates, opts) do
-    if Data.bufferable?([out, tensor, indices, updates]) do
-      kernel = if op == :indexed_add, do: :scatter_add, else: :scatter_put
+    kernel = if op == :indexed_add, do: :scatter_add, else: :scatter_put
+
+    if Data.runs?(kernel, out.type, [tensor, updates]) and Data.bufferable?([indices]) do
       order = in_front(tensor, opts)
       target = permute(Data.buffer(tensor, out.type), order)
       inputs = [target, Data.buffer(indices), Data.buffer(updates, out.type)]

@@ -20,7 +20,7 @@ defmodule Dala.Nx.Reduction do
   def reduce(op, out, tensor, opts) do
     kernel = Map.fetch!(@kernels, op)
 
-    if Data.kernel?(kernel, tensor.type) and Data.kernel?(kernel, out.type) do
+    if Data.kernel?(kernel, tensor.type) and Data.runs?(kernel, out.type, [tensor]) do
       type = input_type(tensor.type, out.type)
       {shape, dtype} = {out.shape, Data.dtype(out.type)}
 
@@ -107,7 +107,7 @@ defmodule Dala.Nx.Reduction do
 
   @spec cumulative(atom(), Data.tensor(), Data.tensor(), keyword()) :: Data.tensor() | nil
   def cumulative(op, out, tensor, opts) do
-    if Data.kernel?(op, out.type) and Data.bufferable?([tensor]) do
+    if Data.runs?(op, out.type, [tensor]) do
       params = %{axis: opts[:axis], reverse: opts[:reverse] == true}
       inputs = [Data.buffer(tensor, out.type)]
       Data.put(out, Device.compute(op, inputs, out.shape, Data.dtype(out.type), params))

@@ -24,7 +24,7 @@ defmodule Dala.Nx.Window do
 
   @spec reduce(atom(), Data.tensor(), Data.tensor(), tuple(), keyword()) :: Data.tensor()
   def reduce(op, out, tensor, window, opts) do
-    if Data.bufferable?([out, tensor]) do
+    if Data.runs?(Map.fetch!(@kernels, op), out.type, [tensor]) do
       buffer = Data.buffer(tensor, out.type)
 
       if op == :window_max and pool?(buffer, window, opts),
@@ -168,7 +168,7 @@ defmodule Dala.Nx.Window do
   def scatter(op, out, [tensor, source, init], window, opts) do
     places = Tuple.product(window)
 
-    if Data.bufferable?([out, tensor, source, init]) and places <= @most_places and
+    if Data.runs?(:scatter_add, out.type, [source, init]) and places <= @most_places and
          Data.kernel?(:greater_equal, tensor.type) do
       select = if op == :window_scatter_max, do: :greater_equal, else: :less_equal
       selected = selected(select, tensor, source.shape, window, opts, init)

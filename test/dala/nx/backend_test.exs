@@ -5,7 +5,7 @@ defmodule Dala.Nx.BackendTest do
 
   alias Dala.Nx.Backend
 
-  @compile {:no_warn_undefined, [Nx, Nx.Backend, Nx.BinaryBackend]}
+  @compile {:no_warn_undefined, [Complex, Nx, Nx.Backend, Nx.BinaryBackend, Nx.Constants]}
 
   unless Code.ensure_loaded?(Nx) do
     @moduletag skip: "Nx is not on the code path (ERL_LIBS)"

@@ -61,7 +61,8 @@ defmodule Dala.Nx.CompilerTest do
 
   alias Dala.Nx.CompilerTest.Functions
 
-  @compile {:no_warn_undefined, [Nx, Nx.Defn, Nx.Defn.Compiler, Nx.Serving, Nx.Batch, Functions]}
+  @compile {:no_warn_undefined,
+            [Nx, Nx.Batch, Nx.Defn, Nx.Defn.Compiler, Nx.Serving, Nx.Stream, Functions]}
 
   unless Code.ensure_loaded?(Nx) do
     @moduletag skip: "Nx is not on the code path (ERL_LIBS)"
@@ -191,6 +192,7 @@ defmodule Dala.Nx.CompilerTest do
     assert Nx.to_flat_list(Nx.Serving.run(serving, batch)) == [3, 6, 9, 12]
   end
 
+  @tag timeout: 600_000
   test "memory is flat over many steps of training" do
     weights =
       {Nx.broadcast(0.1, {3, 4}), Nx.broadcast(0.1, {4}), Nx.broadcast(0.2, {4, 2}),
