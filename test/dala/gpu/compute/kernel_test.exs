@@ -214,6 +214,49 @@ defmodule Dala.Gpu.Compute.KernelTest do
       assert Kernel.run(:reduce_product, [a], whole, axes: [0, 1]) == :ok
       assert Compute.read_list(whole) == [720.0]
     end
+
+    test "random numbers depend on seed, stream and offset alone" do
+      draw = fn count, params ->
+        output = zeros({count}, :s64)
+        bounds = [min: -0x8000000000000000, max: 0x7FFFFFFFFFFFFFFF]
+        assert Kernel.run(:random_integer, [], output, bounds ++ params) == :ok
+        Compute.read_list(output)
+      end
+
+      assert draw.(100, seed: -5) == draw.(100, seed: -5)
+      assert draw.(40, seed: -5, offset: 60) == Enum.drop(draw.(100, seed: -5), 60)
+      assert draw.(3, seed: -5, stream: 1) != draw.(3, seed: -5)
+      # The upper half of the known answer of Philox4x32-10 for zeros, counted from the minimum.
+      assert hd(draw.(1, [])) == 0x9B00DBD8BC57AC4C - 0x8000000000000000
+
+      assert {:error, %Error{reason: :invalid_param}} =
+               Kernel.run(:random_integer, [], zeros({1}, :s64), max: 0x8000000000000000)
+    end
+
+    test "transforms, counts and factorizations" do
+      pairs = Compute.buffer([1, 0, 2, 0, 3, 0], {3, 2})
+      assert Kernel.run(:fft, [pairs], pairs) == :ok
+      assert_close(Compute.read_list(pairs), [6.0, 0.0, -1.5, 0.8660254, -1.5, -0.8660254])
+      assert Kernel.run(:ifft, [pairs], pairs, axes: 0) == :ok
+      assert_close(Compute.read_list(pairs), [1.0, 0.0, 2.0, 0.0, 3.0, 0.0])
+
+      counts = zeros({3}, :u32)
+      assert Kernel.run(:histogram_bins, [counting(4)], counts, min: 1, max: 4) == :ok
+      assert Compute.read_list(counts) == [1, 1, 2]
+
+      a = Compute.buffer([0, 2, 1, 1], {2, 2})
+      order = zeros({2}, :s32)
+      packed = zeros({2, 2})
+      assert Kernel.run(:lu, [a], order, result: :permutation) == :ok
+      assert Kernel.run(:lu, [a], packed) == :ok
+      assert Compute.read_list(order) == [1, 0]
+      assert Compute.read_list(packed) == [1.0, 1.0, 0.0, 2.0]
+
+      assert {:error, %Error{reason: :invalid_param, message: message}} =
+               Kernel.run(:svd, [a], zeros({2}), result: :sigma)
+
+      assert message == "result of svd must be values, u or vt, got sigma"
+    end
   end
 
   describe "list/0 and lookup/1" do
