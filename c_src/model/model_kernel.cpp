@@ -53,7 +53,7 @@ std::optional<std::vector<Stage>> Model::stages(const std::vector<BufferPtr>& in
     const std::unique_lock lock(mutex_, std::try_to_lock);
     if (!lock) return std::nullopt;
     if (freed_) throw Error(Reason::freed, "the model has been freed");
-    if (eager_) {
+    if (eager_ || by_value_) {
       throw Error(Reason::unsupported,
                   "a model whose shapes depend on values runs step by step and is no kernel");
     }

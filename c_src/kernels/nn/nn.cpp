@@ -5,6 +5,7 @@
 
 #include "kernels/element.hpp"
 #include "kernels/gemm_tiles.hpp"
+#include "kernels/nn/recurrent/recurrent.hpp"
 
 namespace dala {
 namespace {
@@ -99,8 +100,8 @@ std::shared_ptr<Program> nn_program(Planner& planner, DType dtype) {
 }
 
 Descriptors nn_kernels() {
-  return {conv2d_kernel(),     conv2d_pack_kernel(), conv_transpose2d_kernel(),
-          max_pool2d_kernel(), avg_pool2d_kernel(),  resize_kernel()};
+  return {conv2d_kernel(),     conv2d_pack_kernel(), conv_transpose2d_kernel(), max_pool2d_kernel(),
+          avg_pool2d_kernel(), resize_kernel(),      recurrent_kernel()};
 }
 
 }  // namespace dala
