@@ -39,6 +39,7 @@ class Build {
       : engine_(engine), shared_(shared), mode_(mode) {}
 
   Engine& engine() { return engine_; }
+  Mode mode() const { return mode_; }
   std::vector<plan::Node>& nodes() { return nodes_; }
   void set_layer(std::string layer) { layer_ = std::move(layer); }
 

@@ -20,6 +20,57 @@ std::string describe(const Node& node) {
   return node.name.empty() ? op : text(op, " (", node.name, ")");
 }
 
+void sort_nodes(Graph& graph) {
+  constexpr size_t kNobody = SIZE_MAX;
+  std::vector<size_t> maker(graph.names.size(), kNobody);
+  for (size_t i = 0; i < graph.nodes.size(); ++i) {
+    for (TensorId id : graph.nodes[i].outputs) {
+      if (id != kNone) maker[static_cast<size_t>(id)] = i;
+    }
+  }
+  // A depth-first search with a stack of its own: files may be deep.
+  enum class State : uint8_t { fresh, waiting, placed };
+  std::vector<State> states(graph.nodes.size(), State::fresh);
+  std::vector<size_t> order;
+  std::vector<size_t> stack;
+  for (size_t first = 0; first < graph.nodes.size(); ++first) {
+    stack.push_back(first);
+    while (!stack.empty()) {
+      const size_t at = stack.back();
+      if (states[at] != State::fresh) {
+        stack.pop_back();
+        if (states[at] == State::waiting) order.push_back(at);
+        states[at] = State::placed;
+        continue;
+      }
+      states[at] = State::waiting;
+      const std::vector<TensorId>& inputs = graph.nodes[at].inputs;
+      for (auto id = inputs.rbegin(); id != inputs.rend(); ++id) {
+        const size_t before = *id == kNone ? kNobody : maker[static_cast<size_t>(*id)];
+        if (before == kNobody || states[before] == State::placed) continue;
+        if (states[before] == State::waiting) {
+          reject(text(describe(graph.nodes[at]), " needs \"", graph.name_of(*id),
+                      "\", which depends on it: the graph has a cycle"));
+        }
+        stack.push_back(before);
+      }
+    }
+  }
+  std::vector<Node> sorted;
+  sorted.reserve(order.size());
+  for (size_t at : order) sorted.push_back(std::move(graph.nodes[at]));
+  graph.nodes = std::move(sorted);
+}
+
+void each_constant(const Graph& graph, const std::function<void(const HostTensorPtr&)>& visit) {
+  for (const auto& [id, tensor] : graph.constants) visit(tensor);
+  for (const Node& node : graph.nodes) {
+    for (const auto& [name, attribute] : node.attributes) {
+      if (attribute.graph != nullptr) each_constant(attribute.graph->graph, visit);
+    }
+  }
+}
+
 void check_order(const Graph& graph) {
   std::vector<bool> known(graph.names.size(), false);
   for (const auto& [id, tensor] : graph.constants) known[static_cast<size_t>(id)] = true;

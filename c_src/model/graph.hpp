@@ -2,7 +2,9 @@
 // topological order. It is independent of the file format.
 #pragma once
 
+#include <functional>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -14,6 +16,8 @@ namespace dala::model {
 using TensorId = int32_t;
 inline constexpr TensorId kNone = -1;  // an omitted optional input or output
 
+struct Subgraph;
+
 // An attribute of a node. At most one of the members is set, except that lists may be empty.
 struct Attribute {
   std::optional<int64_t> integer;
@@ -23,6 +27,7 @@ struct Attribute {
   std::optional<std::vector<double>> reals;
   std::optional<std::vector<std::string>> texts;
   HostTensorPtr tensor;
+  std::shared_ptr<const Subgraph> graph;
 };
 
 struct Node {
@@ -54,6 +59,9 @@ struct Port {
   ElementType type = ElementType::f32;
   std::optional<std::vector<Dimension>> shape;  // nullopt: any rank
   std::optional<Quantization> quantization;     // set if the port is quantized
+  // Of an output that is the new value of a variable: the input that takes it in the next
+  // prediction.
+  std::string feeds = {};
 };
 
 struct Graph {
@@ -68,6 +76,16 @@ struct Graph {
   const std::string& name_of(TensorId id) const { return names[static_cast<size_t>(id)]; }
 };
 
+// A graph in an attribute of a node: a branch, or the body of a loop. Its inputs are those that the
+// operator passes, followed by the values captured from the graph around it, which are inputs of
+// the node as well.
+struct Subgraph {
+  Graph graph;
+  std::vector<size_t> captures;  // the node's input for each captured value
+
+  size_t passed() const { return graph.inputs.size() - captures.size(); }
+};
+
 // For messages: "Conv" or "com.microsoft.Gelu", and the same with the node's name.
 std::string operator_name(const Node& node);
 std::string describe(const Node& node);
@@ -75,5 +93,12 @@ std::string describe(const Node& node);
 // Checks that the inputs of every node are constants, graph inputs or outputs of earlier nodes,
 // which also rules out cycles, and that every tensor is computed once. Throws `invalid_model`.
 void check_order(const Graph& graph);
+
+// Puts the nodes into topological order, which they keep where they have one already. Throws
+// `invalid_model` for a cycle; a value that nothing computes is left to check_order.
+void sort_nodes(Graph& graph);
+
+// Calls `visit` for the constants of a graph and of the graphs in its nodes.
+void each_constant(const Graph& graph, const std::function<void(const HostTensorPtr&)>& visit);
 
 }  // namespace dala::model

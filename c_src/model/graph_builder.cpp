@@ -104,6 +104,12 @@ Attribute integers(std::vector<int64_t> values) {
   return attribute;
 }
 
+Attribute graph(Graph nested) {
+  Attribute attribute;
+  attribute.graph = std::make_shared<const Subgraph>(Subgraph{std::move(nested), {}});
+  return attribute;
+}
+
 }  // namespace attr
 
 GraphBuilder::GraphBuilder(std::string format, std::string producer) : format_(std::move(format)) {

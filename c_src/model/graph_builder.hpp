@@ -19,6 +19,7 @@ Attribute integer(int64_t value);
 Attribute real(double value);
 Attribute text(std::string value);
 Attribute integers(std::vector<int64_t> values);
+Attribute graph(Graph nested);  // which captures nothing
 }  // namespace attr
 
 class GraphBuilder {

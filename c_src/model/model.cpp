@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "model/folder.hpp"
+#include "model/foreign.hpp"
 #include "model/onnx/import.hpp"
 #include "model/ops/table.hpp"
 #include "model/optimize.hpp"
@@ -13,11 +14,14 @@
 #include "model/tfjs/import.hpp"
 #include "model/tflite/import.hpp"
 #include "model/views.hpp"
+#include "model/walk.hpp"
 
 namespace dala::model {
 namespace {
 
 constexpr size_t kMostPlans = 8;
+constexpr size_t kMostNewValues = 16;  // of small inputs in a row, before plans are given up
+constexpr int64_t kSmallInput = 16;    // elements of an input whose values a plan may be made for
 
 std::string shape_text(const std::vector<Dimension>& shape) {
   std::vector<std::string> parts;
@@ -59,17 +63,18 @@ void need_room(const Port& port, const Shape& shape, uint64_t room) {
 Graph imported(onnx::Bytes file, const std::string& folder) {
   if (tflite::is_tflite(file)) return tflite::import(file);
   if (tfjs::is_json(file)) return tfjs::import(file, folder);
+  refuse_foreign(file);
   return onnx::import(file, folder);
 }
 
 }  // namespace
 
 Model::Model(Engine& engine, Graph graph) : engine_(engine), graph_(std::move(graph)) {
-  for (const auto& [id, tensor] : graph_.constants) {
-    constants_.uploads[tensor] = nullptr;
+  each_constant(graph_, [this](const HostTensorPtr& tensor) {
+    if (!constants_.uploads.emplace(tensor, nullptr).second) return;
     parameters_ += tensor->count();
     weight_bytes_ += tensor->bytes.size();
-  }
+  });
 }
 
 std::shared_ptr<Model> Model::load(Engine& engine, onnx::Bytes file, const std::string& folder) {
@@ -169,7 +174,11 @@ void Model::check_shapes(const std::vector<Shape>& shapes) const {
                 text("the model takes ", graph_.inputs.size(),
                      graph_.inputs.size() == 1 ? " input" : " inputs", ", got ", shapes.size()));
   }
-  std::map<std::string, int64_t> named;
+  struct Named {
+    int64_t size = 0;
+    const Port* port = nullptr;
+  };
+  std::map<std::string, Named> named;
   for (size_t i = 0; i < shapes.size(); ++i) {
     const Port& port = graph_.inputs[i];
     const Shape& shape = shapes[i];
@@ -181,7 +190,11 @@ void Model::check_shapes(const std::vector<Shape>& shapes) const {
       if (dimension.size) {
         fits = shape[d] == *dimension.size;
       } else if (!dimension.name.empty()) {
-        fits = named.emplace(dimension.name, shape[d]).first->second == shape[d];
+        const Named& first = named.emplace(dimension.name, Named{shape[d], &port}).first->second;
+        if (first.size == shape[d]) continue;
+        throw Error(Reason::shape_mismatch,
+                    text("input \"", port.name, "\" has ", shape[d], " for the dimension ",
+                         dimension.name, ", input \"", first.port->name, "\" has ", first.size));
       }
     }
     if (fits) continue;
@@ -193,51 +206,7 @@ void Model::check_shapes(const std::vector<Shape>& shapes) const {
 
 // Asks every operator in turn. The tensors that come back are those of the outputs.
 std::vector<Tensor> Model::walk(Build& build, const std::vector<Tensor>& inputs) const {
-  std::vector<std::optional<Tensor>> tensors(graph_.names.size());
-  for (const auto& [id, values] : graph_.constants) {
-    tensors[static_cast<size_t>(id)] = build.constant(values);
-  }
-  for (size_t i = 0; i < inputs.size(); ++i) {
-    tensors[static_cast<size_t>(graph_.inputs[i].tensor)] = inputs[i];
-  }
-  std::vector<size_t> uses(graph_.names.size(), 0);
-  for (const Node& node : graph_.nodes) {
-    for (TensorId id : node.inputs) {
-      if (id != kNone) ++uses[static_cast<size_t>(id)];
-    }
-  }
-  std::set<TensorId> last;
-  for (const Port& port : graph_.outputs) {
-    if (++uses[static_cast<size_t>(port.tensor)] == 1) last.insert(port.tensor);
-  }
-
-  for (const Node& node : graph_.nodes) {
-    OpCall call{build, node, graph_.opset, {}, {}};
-    call.last = !node.outputs.empty() && last.count(node.outputs[0]) != 0;
-    for (TensorId id : node.inputs) {
-      call.inputs.push_back(id == kNone ? std::nullopt : tensors[static_cast<size_t>(id)]);
-    }
-    build.set_layer(describe(node));
-    try {
-      find_operator(node.op)->build(call);
-      for (size_t i = 0; i < node.outputs.size(); ++i) {
-        const TensorId id = node.outputs[i];
-        if (id == kNone || uses[static_cast<size_t>(id)] == 0) continue;
-        if (i >= call.outputs.size() || !call.outputs[i]) {
-          throw Error(Reason::unsupported_op, text("there is no output ", i));
-        }
-        tensors[static_cast<size_t>(id)] = std::move(call.outputs[i]);
-      }
-    } catch (const Error& problem) {
-      throw Error(problem.reason, text(describe(node), ": ", problem.message), problem.details);
-    }
-    // What nobody needs any more goes, so that a run step by step gives its memory back.
-    for (TensorId id : node.inputs) {
-      if (id != kNone && --uses[static_cast<size_t>(id)] == 0) {
-        tensors[static_cast<size_t>(id)].reset();
-      }
-    }
-  }
+  const std::vector<Tensor> results = model::walk(build, graph_, inputs);
 
   // Outputs get memory of their own: a constant, an input and what is an output already do not
   // have it.
@@ -248,14 +217,15 @@ std::vector<Tensor> Model::walk(Build& build, const std::vector<Tensor>& inputs)
     }
   }
   std::vector<Tensor> outputs;
-  for (const Port& port : graph_.outputs) {
+  for (size_t i = 0; i < results.size(); ++i) {
+    const Port& port = graph_.outputs[i];
     const auto maker =
         std::find_if(graph_.nodes.begin(), graph_.nodes.end(), [&](const Node& node) {
           return std::find(node.outputs.begin(), node.outputs.end(), port.tensor) !=
                  node.outputs.end();
         });
     build.set_layer(maker == graph_.nodes.end() ? "outputs" : describe(*maker));
-    const Tensor tensor = in_own_order(build, *tensors[static_cast<size_t>(port.tensor)]);
+    const Tensor tensor = in_own_order(build, results[i]);
     const bool own = tensor.place != nullptr && tensor.place->input < 0 &&
                      tensor.known == nullptr && taken.insert(tensor.place.get()).second;
     if (own) {
@@ -270,9 +240,18 @@ std::vector<Tensor> Model::walk(Build& build, const std::vector<Tensor>& inputs)
 }
 
 // The inputs of a plan, whose memory every run brings along.
-std::vector<Tensor> Model::planned_inputs(const std::vector<Shape>& shapes) const {
+std::vector<Tensor> Model::planned_inputs(const std::vector<Shape>& shapes,
+                                          const Values& values) const {
   std::vector<Tensor> inputs;
   for (size_t i = 0; i < shapes.size(); ++i) {
+    if (const auto found = values.find(i); found != values.end()) {
+      Tensor known;
+      known.type = graph_.inputs[i].type;
+      known.shape = shapes[i];
+      known.known = std::make_shared<HostTensor>(*found->second);
+      inputs.push_back(std::move(known));
+      continue;
+    }
     Tensor input;
     input.type = graph_.inputs[i].type;
     input.shape = checked_type(storage_of(input.type), shapes[i]).shape;
@@ -284,10 +263,10 @@ std::vector<Tensor> Model::planned_inputs(const std::vector<Shape>& shapes) cons
   return inputs;
 }
 
-Model::PlanPtr Model::make_plan(const std::vector<Shape>& shapes) {
+Model::PlanPtr Model::make_plan(const std::vector<Shape>& shapes, const Values& values) {
   Build build(engine_, constants_, Build::Mode::plan);
   std::vector<plan::Plan::Output> outputs;
-  for (const Tensor& tensor : walk(build, planned_inputs(shapes))) {
+  for (const Tensor& tensor : walk(build, planned_inputs(shapes, values))) {
     tensor.place->output = static_cast<int>(outputs.size());
     outputs.push_back({tensor.place, tensor.storage()});
   }
@@ -295,29 +274,62 @@ Model::PlanPtr Model::make_plan(const std::vector<Shape>& shapes) {
                                       std::move(outputs), plan::Plan::Memory::kept);
 }
 
-// Null: shapes depend on values, so there is no plan.
-Model::PlanPtr Model::plan_for(const std::vector<Shape>& shapes) {
+// Throws NeedsValues.
+Model::PlanPtr Model::found_or_made(const std::vector<Shape>& shapes, const Values& values) {
+  std::vector<Shape> key = shapes;
+  for (const auto& [index, tensor] : values) key.push_back(tensor->integers());
   const std::lock_guard lock(mutex_);
   if (freed_) throw freed_error();
   if (eager_) return nullptr;
-  const auto found = plans_.find(shapes);
+  const auto found = plans_.find(key);
   if (found != plans_.end()) {
     found->second.used = ++uses_;
+    new_values_ = 0;
     return found->second.plan;
   }
-  try {
-    PlanPtr plan = make_plan(shapes);
-    if (plans_.size() >= kMostPlans) {
-      plans_.erase(std::min_element(plans_.begin(), plans_.end(), [](const auto& a, const auto& b) {
-        return a.second.used < b.second.used;
-      }));
-    }
-    plans_[shapes] = {plan, ++uses_};
-    return plan;
-  } catch (const NeedsValues&) {
-    eager_ = true;
-    return nullptr;
+  // An input that differs every time, such as a position, would make every plan a new one.
+  if (!values.empty() && ++new_values_ > kMostNewValues) throw NeedsValues{};
+  PlanPtr plan = make_plan(shapes, values);
+  if (plans_.size() >= kMostPlans) {
+    plans_.erase(std::min_element(plans_.begin(), plans_.end(), [](const auto& a, const auto& b) {
+      return a.second.used < b.second.used;
+    }));
   }
+  plans_[key] = {plan, ++uses_};
+  return plan;
+}
+
+Model::Values Model::small_values(const std::vector<BufferPtr>& inputs) const {
+  Values values;
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    const ElementType type = graph_.inputs[i].type;
+    const TensorType& given = inputs[i]->type();
+    if (is_float(type) || given.count() > kSmallInput || given.count() == 0) continue;
+    auto tensor = std::make_shared<HostTensor>(type, given.shape);
+    tensor->bytes = engine_.runtime().read_now(inputs[i]);
+    values[i] = std::move(tensor);
+  }
+  return values;
+}
+
+Model::PlanPtr Model::plan_for(const std::vector<Shape>& shapes,
+                               const std::vector<BufferPtr>* inputs) {
+  try {
+    if (!by_value_) return found_or_made(shapes, {});
+  } catch (const NeedsValues&) {
+    by_value_ = true;
+  }
+  if (inputs == nullptr) return nullptr;
+  try {
+    const Values values = small_values(*inputs);
+    if (!values.empty()) return found_or_made(shapes, values);
+  } catch (const NeedsValues&) {
+    // Others decide.
+  }
+  const std::lock_guard lock(mutex_);
+  if (freed_) throw freed_error();
+  eager_ = true;
+  return nullptr;
 }
 
 std::vector<BufferPtr> Model::run_eagerly(const std::vector<BufferPtr>& buffers) {
@@ -360,7 +372,7 @@ CommandId Model::submit(const plan::Plan::Bound& bound, std::shared_ptr<Client> 
 
 std::optional<CommandId> Model::predict(const std::vector<BufferPtr>& inputs,
                                         std::shared_ptr<Client> client, const Done& done) {
-  const PlanPtr plan = plan_for(shapes_of(inputs));
+  const PlanPtr plan = plan_for(shapes_of(inputs), &inputs);
   if (plan == nullptr) {
     done(run_eagerly(inputs), nullptr);
     return std::nullopt;
@@ -372,7 +384,7 @@ std::optional<CommandId> Model::predict(const std::vector<BufferPtr>& inputs,
 }
 
 std::vector<BufferPtr> Model::predict_now(const std::vector<BufferPtr>& inputs) {
-  const PlanPtr plan = plan_for(shapes_of(inputs));
+  const PlanPtr plan = plan_for(shapes_of(inputs), &inputs);
   if (plan == nullptr) return run_eagerly(inputs);
   Runtime& runtime = engine_.runtime();
   plan::Plan::Bound bound = plan->bind(runtime, inputs);
@@ -388,6 +400,9 @@ void Model::free() {
   plans_.clear();
   constants_ = {};
   graph_.constants.clear();
+  for (Node& node : graph_.nodes) {
+    for (auto& [name, attribute] : node.attributes) attribute.graph.reset();
+  }
 }
 
 }  // namespace dala::model

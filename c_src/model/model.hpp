@@ -86,10 +86,18 @@ class Model {
   std::vector<Shape> shapes_of(const std::vector<BufferPtr>& inputs) const;
   void check_shapes(const std::vector<Shape>& shapes) const;
   std::vector<Tensor> walk(Build& build, const std::vector<Tensor>& inputs) const;
-  std::vector<Tensor> planned_inputs(const std::vector<Shape>& shapes) const;
+  // Small integer inputs by number, where a plan is made for their values.
+  using Values = std::map<size_t, HostTensorPtr>;
+  std::vector<Tensor> planned_inputs(const std::vector<Shape>& shapes,
+                                     const Values& values = {}) const;
   void complete_outputs();
-  PlanPtr plan_for(const std::vector<Shape>& shapes);
-  PlanPtr make_plan(const std::vector<Shape>& shapes);
+  // Null: values decide about shapes or branches, and there is no plan. Those of small integer
+  // inputs may do, if the inputs are given.
+  PlanPtr plan_for(const std::vector<Shape>& shapes,
+                   const std::vector<BufferPtr>* inputs = nullptr);
+  PlanPtr found_or_made(const std::vector<Shape>& shapes, const Values& values);
+  Values small_values(const std::vector<BufferPtr>& inputs) const;
+  PlanPtr make_plan(const std::vector<Shape>& shapes, const Values& values);
   std::vector<BufferPtr> run_eagerly(const std::vector<BufferPtr>& inputs);
   void prepare();
   void forget_packed_weights();
@@ -104,7 +112,9 @@ class Model {
 
   std::mutex mutex_;
   std::atomic<bool> freed_{false};
-  bool eager_ = false;  // shapes depend on values
+  bool eager_ = false;                 // shapes depend on values
+  std::atomic<bool> by_value_{false};  // plans are made for the values of small inputs, too
+  size_t new_values_ = 0;              // in a row
   SharedConstants constants_;
   struct Cached {
     PlanPtr plan;

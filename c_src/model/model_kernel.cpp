@@ -55,7 +55,7 @@ Model::PlanPtr Model::plan_at_once(const std::vector<Shape>& shapes) {
   const std::unique_lock lock(mutex_, std::try_to_lock);
   if (!lock) return nullptr;
   if (freed_) throw Error(Reason::freed, "the model has been freed");
-  if (eager_) throw no_kernel();
+  if (eager_ || by_value_) throw no_kernel();
   const auto found = plans_.find(shapes);
   if (found == plans_.end()) return nullptr;
   found->second.used = ++uses_;

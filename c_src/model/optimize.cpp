@@ -6,6 +6,8 @@
 
 #include "model/graph_uses.hpp"
 #include "model/merge_patterns.hpp"
+#include "model/nested_graphs.hpp"
+#include "model/pack_recurrent.hpp"
 #include "model/sink_transposes.hpp"
 
 namespace dala::model {
@@ -327,12 +329,14 @@ void fuse_into_convolutions(Graph& graph) {
 
 Graph optimized(Graph graph) {
   lift_constants(graph);
+  rewrite_nested(graph, optimized);
   remove_dead_nodes(graph);
   sink_transposes(graph);
   remove_dead_nodes(graph);
   merge_patterns(graph);
   remove_dead_nodes(graph);
   fuse_into_convolutions(graph);
+  pack_recurrent(graph);
   remove_dead_nodes(graph);
   return graph;
 }

@@ -9,7 +9,7 @@
 namespace dala::model {
 
 Model::Profiled Model::profile(const std::vector<BufferPtr>& inputs) {
-  const PlanPtr plan = plan_for(shapes_of(inputs));
+  const PlanPtr plan = plan_for(shapes_of(inputs), &inputs);
   if (plan == nullptr) {
     throw Error(Reason::unsupported,
                 "a model whose shapes depend on values runs step by step and cannot be profiled");

@@ -68,10 +68,14 @@ class Sampler {
     Sizes other = first->sizes;
     for (size_t i = 0; i < other.size(); ++i) {
       const int64_t base = first->sizes[i];
-      for (int64_t size : {2 * base, 3 * base, base + 1, base + 5}) {
+      bool odd = false;
+      for (int64_t size : {2 * base, 3 * base, base + 1, base + 5, base - 1, base / 2 - 1}) {
+        // The last two are for graphs that accept no size above the first one but its multiples.
+        if (size < 1 || (size < base && odd)) continue;
         Sizes changed = first->sizes;
         changed[i] = size;
         if (!add(found, changed)) continue;
+        odd = odd || size % base != 0;
         if (other[i] == base) other[i] = size;
       }
     }
@@ -127,31 +131,32 @@ struct Point {
   int64_t value = 0;
 };
 
-// factor * round(product / divisor) + offset, where product is the product of `symbols`.
+// factor * round(whole / divisor) + offset, where whole is the product or the sum of `symbols`.
 struct Formula {
   enum class Rounding { none, up, down };
   std::vector<size_t> symbols;
+  bool sum = false;
   int64_t factor = 1;
   int64_t divisor = 1;
   int64_t offset = 0;
   Rounding rounding = Rounding::none;
 
-  int64_t product(const Sizes& sizes) const {
-    int64_t result = 1;
-    for (size_t symbol : symbols) result *= sizes[symbol];
+  int64_t whole(const Sizes& sizes) const {
+    int64_t result = sum ? 0 : 1;
+    for (size_t symbol : symbols) result = sum ? result + sizes[symbol] : result * sizes[symbol];
     return result;
   }
 
   bool fits(const std::vector<Point>& points) const {
     return std::all_of(points.begin(), points.end(), [this](const Point& point) {
-      const int64_t whole = product(point.sizes);
+      const int64_t all = whole(point.sizes);
       switch (rounding) {
         case Rounding::none:
-          return factor * whole == (point.value - offset) * divisor;
+          return factor * all == (point.value - offset) * divisor;
         case Rounding::up:
-          return factor * ((whole + divisor - 1) / divisor) + offset == point.value;
+          return factor * ((all + divisor - 1) / divisor) + offset == point.value;
         case Rounding::down:
-          return factor * (whole / divisor) + offset == point.value;
+          return factor * (all / divisor) + offset == point.value;
       }
       return false;
     });
@@ -159,7 +164,10 @@ struct Formula {
 
   std::string str(const std::vector<Symbol>& names) const {
     std::string result;
-    for (size_t symbol : symbols) result += (result.empty() ? "" : "*") + names[symbol].name;
+    for (size_t symbol : symbols) {
+      result += (result.empty() ? "" : sum ? "+" : "*") + names[symbol].name;
+    }
+    if (sum && (factor != 1 || divisor != 1)) result = "(" + result + ")";
     if (divisor != 1 && rounding != Rounding::none) {
       result = text(rounding == Rounding::up ? "ceil(" : "floor(", result, "/", divisor, ")");
     }
@@ -172,13 +180,13 @@ struct Formula {
 
 // The line through two points, if its coefficients are integers.
 std::optional<Formula> line_through(Formula formula, const Point& a, const Point& b) {
-  const int64_t run = formula.product(b.sizes) - formula.product(a.sizes);
+  const int64_t run = formula.whole(b.sizes) - formula.whole(a.sizes);
   const int64_t rise = b.value - a.value;
   if (run == 0 || rise == 0 || (rise < 0) != (run < 0)) return std::nullopt;
   const int64_t common = std::gcd(run, rise);
   formula.factor = std::abs(rise / common);
   formula.divisor = std::abs(run / common);
-  const int64_t share = formula.factor * formula.product(a.sizes);
+  const int64_t share = formula.factor * formula.whole(a.sizes);
   if (share % formula.divisor != 0) return std::nullopt;
   formula.offset = a.value - share / formula.divisor;
   return formula;
@@ -201,24 +209,34 @@ std::optional<Formula> rounded(const Formula& line, const std::vector<Point>& po
 
 // The formula in these symbols that fits all points. Any two points are on a line, so the formula
 // needs a third point, or an offset of zero.
-std::optional<Formula> fitted(const std::vector<size_t>& symbols,
+std::optional<Formula> fitted(const std::vector<size_t>& symbols, bool sum,
                               const std::vector<Point>& points) {
   Formula formula;
   formula.symbols = symbols;
+  formula.sum = sum;
   const auto& first = points.front();
   const auto second = std::find_if(points.begin(), points.end(), [&](const Point& point) {
-    return formula.product(point.sizes) != formula.product(first.sizes);
+    return formula.whole(point.sizes) != formula.whole(first.sizes);
   });
   if (second == points.end()) return std::nullopt;
   const std::optional<Formula> line = line_through(formula, first, *second);
   if (!line) return std::nullopt;
   const bool third = std::any_of(points.begin(), points.end(), [&](const Point& point) {
-    const int64_t product = formula.product(point.sizes);
-    return product != formula.product(first.sizes) && product != formula.product(second->sizes);
+    const int64_t whole = formula.whole(point.sizes);
+    return whole != formula.whole(first.sizes) && whole != formula.whole(second->sizes);
   });
   if (!third && line->offset != 0) return std::nullopt;
   if (line->fits(points)) return line;
   return line->divisor > 1 ? rounded(*line, points) : std::nullopt;
+}
+
+// A symbol that has one size in all points would fit into any product.
+bool all_vary(const std::vector<size_t>& symbols, const std::vector<Point>& points) {
+  return std::all_of(symbols.begin(), symbols.end(), [&](size_t symbol) {
+    return std::any_of(points.begin(), points.end(), [&](const Point& point) {
+      return point.sizes[symbol] != points.front().sizes[symbol];
+    });
+  });
 }
 
 Dimension dimension_of(const std::vector<Point>& points, const std::vector<Symbol>& symbols) {
@@ -241,8 +259,12 @@ Dimension dimension_of(const std::vector<Point>& points, const std::vector<Symbo
   for (const std::vector<size_t>& subset : subsets) {
     const bool named = std::none_of(subset.begin(), subset.end(),
                                     [&](size_t i) { return symbols[i].name.empty(); });
-    if (!named) continue;
-    if (const auto formula = fitted(subset, points)) return {std::nullopt, formula->str(symbols)};
+    if (!named || !all_vary(subset, points)) continue;
+    for (const bool sum : {false, true}) {
+      if (sum && subset.size() < 2) continue;
+      const auto formula = fitted(subset, sum, points);
+      if (formula) return {std::nullopt, formula->str(symbols)};
+    }
   }
   return {};
 }

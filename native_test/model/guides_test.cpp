@@ -7,6 +7,7 @@
 #include <iterator>
 
 #include "kernels/descriptor.hpp"
+#include "model/tfjs/keras_layer.hpp"
 #include "model/tfjs/table.hpp"
 #include "model/tflite/ops/table.hpp"
 
@@ -47,7 +48,8 @@ TEST_CASE("the guide lists the operators of TF.js") {
       row("Pictures", tfjs::plane_operators()) + row("Matrices", tfjs::matrix_operators()) +
       row("Rearranging", tfjs::movement_operators()) +
       row("Looking up, and tensors from shapes", tfjs::indexing_operators()) +
-      row("Reducing, and along one axis", tfjs::reduction_operators());
+      row("Reducing, and along one axis", tfjs::reduction_operators()) +
+      "| Layers of layers models | " + join(tfjs::keras_layer_names(), ", ") + " |\n";
   for (const std::string& name : tfjs::operator_names()) {
     CAPTURE(name);
     CHECK(table.find(" " + name) != std::string::npos);
@@ -64,7 +66,9 @@ TEST_CASE("the guide lists the operators of TFLite") {
       row("Detections", tflite::detection_operators()) +
       row("Rearranging", tflite::movement_operators()) +
       row("Types, and tensors from shapes", tflite::shape_operators()) +
-      row("Reducing, and products of matrices", tflite::reduction_operators());
+      row("Reducing, and products of matrices", tflite::reduction_operators()) +
+      row("Recurrent layers", tflite::recurrent_operators()) +
+      row("Control flow and variables", tflite::control_operators());
   for (const std::string& name : tflite::operator_names()) {
     CAPTURE(name);
     CHECK(table.find(" " + name) != std::string::npos);

@@ -89,17 +89,79 @@ TEST_CASE("tensors as raw bytes and as lists of every type") {
         std::vector<double>{5, 150});
 }
 
+TEST_CASE("nodes are put into topological order, and keep the order that they have") {
+  OnnxWriter writer;
+  writer.input("x", {2}).output("y");
+  writer.node("Neg", {"b"}, {"y"}).node("Abs", {"x"}, {"a"}).node("Add", {"a", "x"}, {"b"});
+  writer.node("Exp", {"x"}, {"unused"});
+  std::vector<std::string> operators;
+  for (const model::Node& node : imported(writer.str()).nodes) operators.push_back(node.op);
+  CHECK(operators == std::vector<std::string>{"Abs", "Add", "Neg", "Exp"});
+}
+
+TEST_CASE("a Constant may be repeated with the same value only") {
+  const auto writer = [](int64_t second) {
+    OnnxWriter writer;
+    writer.input("x", {2}).output("y");
+    writer.node("Constant", {}, {"c"}, {attribute("value_int", int64_t{3})});
+    writer.node("Constant", {}, {"c"}, {attribute("value_int", second)});
+    writer.node("Add", {"x", "c"}, {"y"});
+    return writer;
+  };
+  CHECK(imported(writer(3).str()).nodes.size() == 2);
+  CHECK(problem_of(writer(4).str()) == "invalid_model: \"c\" is computed more than once");
+}
+
+TEST_CASE("nested graphs capture values of the graphs around them") {
+  OnnxWriter inner;
+  inner.output("z").node("Add", {"x", "w"}, {"z"});
+  OnnxWriter other;
+  other.output("w");
+  OnnxWriter writer;
+  writer.input("x", {2}).input("c", {1}, ElementType::boolean).output("y");
+  writer.constant<float>("w", ElementType::f32, {2}, {1, 2});
+  writer.node("If", {"c"}, {"y"},
+              {attribute("then_branch", inner), attribute("else_branch", other)});
+  const Graph graph = imported(writer.str());
+  REQUIRE(graph.nodes.size() == 1);
+  const model::Node& node = graph.nodes[0];
+  REQUIRE(node.inputs.size() == 3);
+  CHECK(graph.name_of(node.inputs[1]) == "x");
+  CHECK(graph.name_of(node.inputs[2]) == "w");
+  const auto& taken = *node.attributes.at("then_branch").graph;
+  CHECK(taken.captures == std::vector<size_t>{1, 2});
+  CHECK(taken.passed() == 0);
+  CHECK(node.attributes.at("else_branch").graph->captures == std::vector<size_t>{2});
+  OnnxWriter unknown;
+  unknown.output("z").node("Abs", {"nowhere"}, {"z"});
+  OnnxWriter broken;
+  broken.input("c", {1}, ElementType::boolean).output("y");
+  broken.node("If", {"c"}, {"y"},
+              {attribute("then_branch", unknown), attribute("else_branch", unknown)});
+  CHECK(problem_of(broken.str()) ==
+        "invalid_model: If (If_1) needs \"nowhere\", which no earlier node computes");
+}
+
 TEST_CASE("errors of invalid ONNX files") {
   CHECK(problem_of("") == "invalid_model: the file has no graph: it is not an ONNX file");
   CHECK(problem_of("this is text") ==
         "invalid_model: the model has a field of the unknown wire type 4");
   CHECK(problem_of(OnnxWriter(99).output("y").node("Abs", {}, {"y"}).str()) ==
-        "unsupported: the model uses operator set 99, supported are 6 to 21");
+        "unsupported: the model uses operator set 99, supported are 1 to 25");
 
   OnnxWriter cycle;
   cycle.output("b").node("Abs", {"b"}, {"a"}).node("Abs", {"a"}, {"b"});
   CHECK(problem_of(cycle.str()) ==
-        "invalid_model: Abs (Abs_1) needs \"b\", which no earlier node computes");
+        "invalid_model: Abs (Abs_2) needs \"a\", which depends on it: the graph has a cycle");
+
+  CHECK(problem_of(OnnxWriter(5).input("x", {1}).output("y").node("Abs", {"x"}, {"y"}).str()) ==
+        "unsupported: the model uses Abs (Abs_1) of operator set 5, which is supported from "
+        "operator set 6 on");
+
+  OnnxWriter missing;
+  missing.output("b").node("Abs", {"a"}, {"b"});
+  CHECK(problem_of(missing.str()) ==
+        "invalid_model: Abs (Abs_1) needs \"a\", which no earlier node computes");
 
   OnnxWriter twice = small_model();
   twice.node("Abs", {"x"}, {"y"});

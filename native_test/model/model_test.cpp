@@ -249,6 +249,63 @@ TEST_CASE("all unsupported operators are reported together") {
         "com.example.Gelu2 (Gelu2_4)");
 }
 
+TEST_CASE("one unsupported operator, and one inside of a branch") {
+  OnnxWriter branch;
+  branch.output("z").node("Fancy", {"x"}, {"z"});
+  OnnxWriter writer;
+  writer.input("x", {2}).input("c", {1}, ElementType::boolean).output("y");
+  writer.node("If", {"c"}, {"y"},
+              {attribute("then_branch", branch), attribute("else_branch", branch)});
+  CHECK(failure([&] { load(writer); }) ==
+        "unsupported_op: the model uses an operator that is not supported: Fancy (Fancy_1, "
+        "Fancy_1)");
+}
+
+TEST_CASE("files of other formats are named") {
+  const auto problem = [](const std::string& bytes) {
+    return failure([&] { Model::load(engine(), as_bytes(bytes), ""); });
+  };
+  CHECK(problem(std::string("PK\x03\x04 and more"))
+            .find("unsupported: the file is a zip archive, "
+                  "such as a .task bundle") == 0);
+  CHECK(problem(std::string("\x20\0\0\0ORTM", 8)) ==
+        "unsupported: the file is in ONNX Runtime's own format (.ort); load the .onnx file that it "
+        "was made from");
+  CHECK(problem("[{\"paths\": []}]").find("unsupported: the file is a list in JSON") == 0);
+  CHECK(problem("\x89HDF\r\n\x1a\n").find("unsupported: the file is an HDF5 file") == 0);
+  CHECK(problem("GGUF....").find("unsupported: the file is in the GGUF format") == 0);
+  CHECK(problem(std::string("\x20\0\0\0\0\0\0\0{\"w\": 1}", 16))
+            .find("unsupported: the file looks like weights in the safetensors format") == 0);
+}
+
+TEST_CASE("a dimension by name has one size in all inputs") {
+  OnnxWriter writer;
+  writer.input("a", {"batch", 2}).input("b", {"batch", 2}).output("y");
+  writer.node("Add", {"a", "b"}, {"y"});
+  const auto model = load(writer);
+  CHECK(failure([&] {
+          model->predict_now({zeros(DType::f32, {3, 2}), zeros(DType::f32, {2, 2})});
+        }) == "shape_mismatch: input \"b\" has 2 for the dimension batch, input \"a\" has 3");
+}
+
+TEST_CASE("an index out of range is an error if it is known, and NaN otherwise") {
+  OnnxWriter known;
+  known.input("x", {3, 2}).output("y");
+  known.constant<int64_t>("i", ElementType::i64, {2}, {0, 3}).node("Gather", {"x", "i"}, {"y"});
+  CHECK(failure([&] { load(known); }) ==
+        "invalid_model: Gather (Gather_1): index 3 is out of range for an axis of 3 elements");
+  OnnxWriter given;
+  given.input("x", {3, 2}).input("i", {2}, ElementType::i64).output("y");
+  given.node("Gather", {"x", "i"}, {"y"});
+  const auto outputs = load(given)->predict_now(
+      {buffer<float>({1, 2, 3, 4, 5, 6}, {3, 2}), buffer<int64_t>({-1, 3}, {2})});
+  const std::vector<float> got = read<float>(outputs[0]);
+  CHECK(got[0] == 5);
+  CHECK(got[1] == 6);
+  CHECK(std::isnan(got[2]));
+  CHECK(std::isnan(got[3]));
+}
+
 TEST_CASE("inputs that do not fit are rejected before anything runs") {
   const auto model = load(Block().writer("Relu"));
   CHECK(failure([&] { model->predict_now({}); }) ==

@@ -75,9 +75,15 @@ TEST_CASE("formulas that fit the samples") {
   CHECK(found([](int64_t h, int64_t w) { return w % 8 == 0 ? h * w / 8 : -1; }) == "h*w/8");
 }
 
+TEST_CASE("a dimension that is a sum of others") {
+  CHECK(found([](int64_t h, int64_t w) { return h + w; }) == "h+w");
+  CHECK(found([](int64_t h, int64_t w) { return h + w + 1; }) == "h+w+1");
+  CHECK(found([](int64_t h, int64_t w) { return 2 * (h + w); }) == "2*(h+w)");
+}
+
 TEST_CASE("a dimension that no formula fits stays unknown") {
   CHECK(found([](int64_t, int64_t w) { return w * w; }) == "?");
-  CHECK(found([](int64_t h, int64_t w) { return h + w; }) == "?");
+  CHECK(found([](int64_t h, int64_t w) { return h * h + w; }) == "?");
   CHECK(found([](int64_t h, int64_t) { return 100 - h; }) == "?");
   // Any two samples are on a line.
   CHECK(found([](int64_t, int64_t w) { return w == 64 || w == 128 ? w + 3 : -1; }) == "?");

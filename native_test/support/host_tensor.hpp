@@ -5,6 +5,8 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
+#include <bit>
 #include <cmath>
 #include <complex>
 #include <cstring>
@@ -64,9 +66,8 @@ inline int64_t complex_bits(std::complex<float> number) {
   return bits;
 }
 inline std::complex<float> complex_of(int64_t bits) {
-  std::complex<float> number;
-  std::memcpy(&number, &bits, sizeof(bits));
-  return number;
+  const auto [real, imaginary] = std::bit_cast<std::array<float, 2>>(bits);
+  return {real, imaginary};
 }
 // An integer as an element of a tensor that is not of floats.
 inline int64_t element_of(DType dtype, int64_t integer) {

@@ -111,6 +111,8 @@ class OnnxWriter {
     return *this;
   }
 
+  const std::string& graph() const { return graph_.str(); }
+
   std::string str() const {
     const std::string opset = ProtoWriter().bytes(1, "").number(2, opset_).str();
     return ProtoWriter()
@@ -144,5 +146,16 @@ class OnnxWriter {
   int nodes_ = 0;
   ProtoWriter graph_;
 };
+
+// The graph of another writer as an attribute: a branch, or the body of a loop.
+inline AttributeBytes attribute(const std::string& name, const OnnxWriter& graph) {
+  return ProtoWriter().bytes(1, name).bytes(6, graph.graph()).number(20, 5).str();
+}
+inline AttributeBytes attribute(const std::string& name, const std::vector<float>& values) {
+  ProtoWriter writer;
+  writer.bytes(1, name);
+  for (float value : values) writer.real(7, value);
+  return writer.number(20, 6).str();
+}
 
 }  // namespace dala::test

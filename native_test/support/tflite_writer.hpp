@@ -143,6 +143,7 @@ struct LiteType {
   static constexpr int i64 = 4;
   static constexpr int boolean = 6;
   static constexpr int i8 = 9;
+  static constexpr int resource = 13;
   static constexpr int i4 = 17;
 };
 
@@ -205,17 +206,36 @@ class TfliteWriter {
     return *this;
   }
 
+  // A tensor that keeps its value from one prediction to the next.
+  int variable(const std::string& name, const std::vector<int32_t>& shape) {
+    return add(described(name, shape, LiteType::f32).flag(5));
+  }
+
+  // What follows is another graph of the file, the first of which is the model's.
+  TfliteWriter& next_graph() {
+    graphs_.push_back(graph());
+    tensors_.clear();
+    operators_.clear();
+    inputs_.clear();
+    outputs_.clear();
+    return *this;
+  }
+
   std::string str(uint32_t version = 3) const {
-    FlatTable graph;
-    graph.tables(0, tensors_).numbers(1, inputs_).numbers(2, outputs_).tables(3, operators_);
+    std::vector<FlatTable> graphs = graphs_;
+    graphs.push_back(graph());
     std::vector<FlatTable> buffers{FlatTable()};
     buffers.insert(buffers.end(), buffers_.begin(), buffers_.end());
     FlatTable model;
-    model.number(0, version).tables(1, codes_).tables(2, {graph}).text(3, "dala tests");
+    model.number(0, version).tables(1, codes_).tables(2, graphs).text(3, "dala tests");
     return model.tables(4, buffers).file("TFL3");
   }
 
  private:
+  FlatTable graph() const {
+    FlatTable table;
+    return table.tables(0, tensors_).numbers(1, inputs_).numbers(2, outputs_).tables(3, operators_);
+  }
   int add(const FlatTable& table) {
     tensors_.push_back(table);
     return static_cast<int>(tensors_.size() - 1);
@@ -228,6 +248,7 @@ class TfliteWriter {
     return *this;
   }
 
+  std::vector<FlatTable> graphs_;  // finished ones
   std::vector<FlatTable> tensors_;
   std::vector<FlatTable> buffers_;
   std::vector<FlatTable> codes_;

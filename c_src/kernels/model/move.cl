@@ -1,8 +1,11 @@
 // Moving elements without looking at them: E is an unsigned type of their size.
 //
-// Indices that point nowhere give zeros; every other place is inside by the layouts' making.
+// An index out of range gives an element of all ones: NaN for floats, -1 for integers. Every other
+// index is in range because the host checked the layout.
 
 #include "kernels/model/walk.cl"
+
+#define NOTHING ((E) ~(E)0)
 
 // out[walk] = in[walk]: transposes, slices, repeats, and parts of a whole, all by strides.
 static inline void move_elements(__global const E *in, __global E *out, const Walk walk,
@@ -54,7 +57,7 @@ __kernel void gather(__global const E *in, __global const int *indices, __global
     const long run = min(walk.inner - column, end - i);
     const long index = index_at(indices, row % walk.picks, walk.wide, walk.axis);
     const long from = (row / walk.picks * walk.axis + max(index, 0L)) * walk.inner + column;
-    for (long j = 0; j < run; ++j) out[i + j] = index < 0 ? (E)0 : in[from + j];
+    for (long j = 0; j < run; ++j) out[i + j] = index < 0 ? NOTHING : in[from + j];
     i += run;
   }
 }
@@ -71,7 +74,7 @@ __kernel void gather_elements(__global const E *in, __global const int *indices,
       from += at * walk.strides[d];
       rest /= walk.index_dims[d];
     }
-    out[i] = index < 0 ? (E)0 : in[from];
+    out[i] = index < 0 ? NOTHING : in[from];
   }
 }
 
@@ -88,6 +91,6 @@ __kernel void gather_nd(__global const E *in, __global const int *indices, __glo
       inside = inside && index >= 0;
       from += max(index, 0L) * walk.strides[d];
     }
-    out[i] = inside ? in[from] : (E)0;
+    out[i] = inside ? in[from] : NOTHING;
   }
 }

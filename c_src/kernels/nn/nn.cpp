@@ -6,6 +6,7 @@
 #include "kernels/element.hpp"
 #include "kernels/gemm_tiles.hpp"
 #include "kernels/narrow.hpp"
+#include "kernels/nn/recurrent/recurrent.hpp"
 
 namespace dala {
 namespace {
@@ -105,7 +106,8 @@ Descriptors nn_kernels() {
           with_narrow_floats(conv_transpose2d_kernel()),
           max_pool2d_kernel(),
           avg_pool2d_kernel(),
-          with_narrow_floats(resize_kernel())};
+          with_narrow_floats(resize_kernel()),
+          recurrent_kernel()};
 }
 
 }  // namespace dala

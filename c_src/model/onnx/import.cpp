@@ -1,8 +1,10 @@
 #include "model/onnx/import.hpp"
 
+#include <set>
 #include <unordered_map>
 #include <utility>
 
+#include "model/onnx/contrib.hpp"
 #include "model/onnx/schema.hpp"
 #include "model/onnx/tensor.hpp"
 #include "runtime/error.hpp"
@@ -10,58 +12,89 @@
 namespace dala::model::onnx {
 namespace {
 
-constexpr int64_t kOldestOpset = 6;
-constexpr int64_t kNewestOpset = 21;
+constexpr int64_t kOldestOpset = 1;
+constexpr int64_t kFirstWholeOpset = 6;  // of which all operators are supported as they are
+constexpr int64_t kNewestOpset = 25;
+constexpr int kMaxDepth = 32;    // of nested graphs
 constexpr size_t kMaxRank = 32;  // no operator needs more; a higher rank means a damaged file
 
 [[noreturn]] void reject(const std::string& problem) {
   throw Error(Reason::invalid_model, problem);
 }
 
-class Importer {
- public:
-  explicit Importer(std::string folder) : folder_(std::move(folder)) {}
+bool same_value(const HostTensorPtr& a, const HostTensorPtr& b) {
+  if (a == nullptr || b == nullptr) return a == b;
+  return a->type == b->type && a->shape == b->shape && a->bytes == b->bytes;
+}
 
-  Graph run(Bytes file) {
-    Bytes graph;
-    Message message(file, "the model");
-    bool has_graph = false;
-    for (Field field; message.next(field);) {
-      if (field.number == field::kModelProducerName) graph_.producer = field.text();
-      if (field.number == field::kModelGraph) {
-        graph = field.content();
-        has_graph = true;
-      }
-      if (field.number == field::kModelOpsetImport) read_opset(field.content());
+// Whether two Constant nodes have the same value.
+bool same_constant(const Node& a, const Node& b) {
+  if (a.op != "Constant" || b.op != "Constant" || a.attributes.size() != b.attributes.size()) {
+    return false;
+  }
+  for (const auto& [name, one] : a.attributes) {
+    const auto found = b.attributes.find(name);
+    if (found == b.attributes.end()) return false;
+    const Attribute& other = found->second;
+    if (one.integer != other.integer || one.real != other.real || one.text != other.text ||
+        one.integers != other.integers || one.reals != other.reals || one.texts != other.texts ||
+        !same_value(one.tensor, other.tensor)) {
+      return false;
     }
-    if (!has_graph) reject("the file has no graph: it is not an ONNX file");
-    check_opset();
-    read_graph(graph);
+  }
+  return true;
+}
+
+// Reads a GraphProto: the graph of the model, or one in an attribute of a node.
+class GraphReader {
+ public:
+  GraphReader(const std::string& folder, int64_t opset, int depth)
+      : folder_(folder), depth_(depth) {
+    graph_.opset = opset;
+  }
+
+  Graph model_graph(Bytes bytes) {
+    read_graph(bytes);
+    sort_nodes(graph_);
     check_order(graph_);
     return std::move(graph_);
   }
 
- private:
-  void read_opset(Bytes bytes) {
-    std::string_view domain;
-    int64_t version = 0;
-    Message message(bytes, "an operator set");
-    for (Field field; message.next(field);) {
-      if (field.number == field::kOperatorSetDomain) domain = field.text();
-      if (field.number == field::kOperatorSetVersion) version = field.integer();
+  // What the graph uses and does not compute becomes further inputs. `capture` gives the node's
+  // input for a name of the graph around it.
+  template <typename Capture>
+  Subgraph nested_graph(Bytes bytes, const Capture& capture) {
+    read_graph(bytes);
+    sort_nodes(graph_);
+    std::vector<bool> defined(graph_.names.size(), false);
+    const auto define = [&defined](TensorId id) {
+      if (id != kNone) defined[static_cast<size_t>(id)] = true;
+    };
+    for (const auto& [id, tensor] : graph_.constants) define(id);
+    for (const Port& port : graph_.inputs) define(port.tensor);
+    for (const Node& node : graph_.nodes) {
+      for (TensorId id : node.outputs) define(id);
     }
-    // A model may import operator sets of other domains only.
-    const bool own = domain.empty() || domain == "ai.onnx";
-    if (own || graph_.opset == 0) graph_.opset = own ? version : kNewestOpset;
+    Subgraph nested;
+    const auto use = [&](TensorId id) {
+      if (id == kNone || defined[static_cast<size_t>(id)]) return;
+      define(id);
+      Port port;
+      port.name = graph_.name_of(id);
+      port.tensor = id;
+      nested.captures.push_back(capture(port.name));
+      graph_.inputs.push_back(std::move(port));
+    };
+    for (const Node& node : graph_.nodes) {
+      for (TensorId id : node.inputs) use(id);
+    }
+    for (const Port& port : graph_.outputs) use(port.tensor);
+    check_order(graph_);
+    nested.graph = std::move(graph_);
+    return nested;
   }
 
-  void check_opset() const {
-    if (graph_.opset >= kOldestOpset && graph_.opset <= kNewestOpset) return;
-    if (graph_.opset <= 0) reject("the model imports no operator set");
-    throw Error(Reason::unsupported, text("the model uses operator set ", graph_.opset,
-                                          ", supported are ", kOldestOpset, " to ", kNewestOpset));
-  }
-
+ private:
   TensorId id_of(std::string_view name) {
     if (name.empty()) return kNone;
     const auto [found, added] =
@@ -75,7 +108,7 @@ class Importer {
     for (Field field; message.next(field);) {
       switch (field.number) {
         case field::kGraphNode:
-          graph_.nodes.push_back(read_node(field.content()));
+          add_node(read_node(field.content()));
           break;
         case field::kGraphInitializer: {
           NamedTensor named = read_tensor(field.content(), folder_);
@@ -100,6 +133,16 @@ class Importer {
     std::erase_if(graph_.inputs,
                   [this](const Port& port) { return graph_.constants.count(port.tensor) != 0; });
     if (graph_.outputs.empty()) reject("the graph has no outputs");
+    lower_contrib(graph_);
+  }
+
+  // Some exporters write the same Constant several times.
+  void add_node(Node node) {
+    if (node.op == "Constant" && node.outputs.size() == 1) {
+      const auto [found, added] = constant_nodes_.emplace(node.outputs[0], graph_.nodes.size());
+      if (!added && same_constant(graph_.nodes[found->second], node)) return;
+    }
+    graph_.nodes.push_back(std::move(node));
   }
 
   Node read_node(Bytes bytes) {
@@ -132,9 +175,10 @@ class Importer {
     }
     if (node.domain == "ai.onnx") node.domain.clear();
     if (node.op.empty()) reject("a node has no operator");
+    const size_t own_inputs = node.inputs.size();
     for (Bytes each : attributes) {
       try {
-        read_attribute(each, node);
+        read_attribute(each, node, own_inputs);
       } catch (const Error& problem) {
         if (problem.reason != Reason::unsupported_op) throw;
         node.unreadable = problem.message;
@@ -143,7 +187,24 @@ class Importer {
     return node;
   }
 
-  void read_attribute(Bytes bytes, Node& node) {
+  // A graph in an attribute. The values that it captures are appended to the node's inputs, of
+  // which the first `own` are those of the file.
+  std::shared_ptr<const Subgraph> read_nested(Bytes bytes, Node& node, size_t own) {
+    if (depth_ >= kMaxDepth) {
+      reject(text("graphs are nested more than ", kMaxDepth, " levels deep"));
+    }
+    GraphReader reader(folder_, graph_.opset, depth_ + 1);
+    return std::make_shared<Subgraph>(reader.nested_graph(bytes, [&](const std::string& captured) {
+      const TensorId id = id_of(captured);
+      for (size_t i = own; i < node.inputs.size(); ++i) {
+        if (node.inputs[i] == id) return i;
+      }
+      node.inputs.push_back(id);
+      return node.inputs.size() - 1;
+    }));
+  }
+
+  void read_attribute(Bytes bytes, Node& node, size_t own_inputs) {
     std::string name;
     int64_t type = 0;
     Attribute attribute;
@@ -168,6 +229,9 @@ class Importer {
           break;
         case field::kAttributeTensor:
           attribute.tensor = read_tensor(field.content(), folder_).tensor;
+          break;
+        case field::kAttributeGraph:
+          attribute.graph = read_nested(field.content(), node, own_inputs);
           break;
         case field::kAttributeFloats:
           append_floats(field, floats);
@@ -196,7 +260,8 @@ class Importer {
     if (type == kFloats || !floats.empty()) attribute.reals.emplace(floats.begin(), floats.end());
     if (type == kInts || !integers.empty()) attribute.integers = std::move(integers);
     if (type == kStrings || !texts.empty()) attribute.texts = std::move(texts);
-    if (other || (type == kTensor && attribute.tensor == nullptr)) {
+    if (other || (type == kTensor && attribute.tensor == nullptr) ||
+        (type == kGraph && attribute.graph == nullptr)) {
       node.unreadable = text("attribute ", name, " of a type that is not supported");
     }
     node.attributes[name] = std::move(attribute);
@@ -212,6 +277,8 @@ class Importer {
     }
     port.tensor = id_of(port.name);
     if (port.tensor == kNone) reject("an input or output has no name");
+    // Nested graphs need not say what their values are.
+    if (depth_ > 0 && type.empty()) return port;
     Message type_message(type, "the type of an input or output");
     bool tensor = false;
     for (Field field; type_message.next(field);) {
@@ -261,13 +328,75 @@ class Importer {
     return dimension;
   }
 
-  std::string folder_;
+  const std::string& folder_;
+  const int depth_;
   Graph graph_;
   std::unordered_map<std::string, TensorId> ids_;
+  std::unordered_map<TensorId, size_t> constant_nodes_;  // by output, the number of the node
+};
+
+// Operators of the first sets that have been the same ever since, but for types.
+void check_early_operators(const Graph& graph) {
+  static const std::set<std::string> same{
+      "And",       "Conv",       "DepthToSpace",  "Flatten",      "GlobalAveragePool",
+      "LRN",       "MaxPool",    "GlobalMaxPool", "Identity",     "Not",
+      "Softmax",   "ReduceMean", "ReduceSum",     "ReduceMax",    "Softplus",
+      "Shape",     "Size",       "Softsign",      "SpaceToDepth", "Squeeze",
+      "Transpose", "Unsqueeze"};
+  if (graph.opset >= kFirstWholeOpset) return;
+  for (const Node& node : graph.nodes) {
+    if (node.domain.empty() && same.count(node.op) == 0) {
+      throw Error(Reason::unsupported,
+                  text("the model uses ", describe(node), " of operator set ", graph.opset,
+                       ", which is supported from operator set ", kFirstWholeOpset, " on"));
+    }
+  }
+}
+
+// The version of the operator set of ONNX's own domain.
+class OpsetImports {
+ public:
+  void read(Bytes bytes) {
+    std::string_view domain;
+    int64_t version = 0;
+    Message message(bytes, "an operator set");
+    for (Field field; message.next(field);) {
+      if (field.number == field::kOperatorSetDomain) domain = field.text();
+      if (field.number == field::kOperatorSetVersion) version = field.integer();
+    }
+    // A model may import operator sets of other domains only.
+    const bool own = domain.empty() || domain == "ai.onnx";
+    if (own || version_ == 0) version_ = own ? version : kNewestOpset;
+  }
+
+  int64_t checked() const {
+    if (version_ >= kOldestOpset && version_ <= kNewestOpset) return version_;
+    if (version_ <= 0) reject("the model imports no operator set");
+    throw Error(Reason::unsupported, text("the model uses operator set ", version_,
+                                          ", supported are ", kOldestOpset, " to ", kNewestOpset));
+  }
+
+ private:
+  int64_t version_ = 0;
 };
 
 }  // namespace
 
-Graph import(Bytes file, const std::string& folder) { return Importer(folder).run(file); }
+Graph import(Bytes file, const std::string& folder) {
+  std::optional<Bytes> graph;
+  std::string producer;
+  OpsetImports opset;
+  Message message(file, "the model");
+  for (Field field; message.next(field);) {
+    if (field.number == field::kModelProducerName) producer = field.text();
+    if (field.number == field::kModelGraph) graph = field.content();
+    if (field.number == field::kModelOpsetImport) opset.read(field.content());
+  }
+  if (!graph) reject("the file has no graph: it is not an ONNX file");
+  Graph result = GraphReader(folder, opset.checked(), 0).model_graph(*graph);
+  result.producer = producer;
+  check_early_operators(result);
+  return result;
+}
 
 }  // namespace dala::model::onnx

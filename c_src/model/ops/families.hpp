@@ -7,8 +7,10 @@ namespace dala::model {
 
 Operators arithmetic_operators();
 Operators constant_operators();
+Operators control_operators();
 Operators convolution_operators();
 Operators detection_operators();
+Operators fused_operators();
 Operators indexing_operators();
 Operators linear_operators();
 Operators loss_operators();

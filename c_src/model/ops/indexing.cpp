@@ -15,8 +15,22 @@ int64_t is_wide(const Tensor& indices) {
               text("indices are ", to_string(indices.type), ", expected i32 or i64"));
 }
 
+// Indices that are known while the model is planned are checked there. For others, the kernels give
+// NaN, or -1 for integers.
+void check_indices(const Tensor& indices, int64_t size) {
+  if (indices.known == nullptr) return;
+  for (int64_t i = 0; i < indices.count(); ++i) {
+    const int64_t index = indices.known->integer(i);
+    if (index >= -size && index < size) continue;
+    throw Error(Reason::shape_mismatch,
+                text("index ", index, " is out of range for an axis of ", size, " elements"));
+  }
+}
+
 void gather_op(OpCall& call) {
   is_wide(call.in(1));
+  const Tensor& x = call.in(0);
+  check_indices(call.in(1), x.dim(call.axis(0, x.rank())));
   call.set(0, gather(call.build, call.in(0), call.axis(0, call.in(0).rank()), call.in(1)));
 }
 
@@ -48,6 +62,7 @@ void gather_elements(OpCall& call) {
   const Tensor& data = call.in(0);
   const Tensor& indices = call.in(1);
   IndexWalk walk = index_walk(data, indices, call.axis(0, data.rank()));
+  check_indices(indices, data.dim(call.axis(0, data.rank())));
   Tensor output = call.build.result({data, indices}, data.type, indices.shape);
   walk.count = output.count();
   call.build.run(move_family(data.type), "gather_elements", {data, indices}, output, {}, walk, 4);

@@ -1,6 +1,7 @@
 // Matrix products and Einsum.
 #include <algorithm>
 #include <map>
+#include <set>
 
 #include "kernels/elementwise/broadcast.hpp"
 #include "model/ops/families.hpp"
@@ -192,6 +193,117 @@ Tensor contracted(Build& build, const Tensor& a, const std::string& a_letters, c
   return output;
 }
 
+bool has_letter(const std::string& letters, char letter) {
+  return letters.find(letter) != std::string::npos;
+}
+
+// The letters of `from` that are, or are not, in each of two other terms.
+std::string letters_in(const std::string& from, const std::string& one, bool in_one,
+                       const std::string& other, bool in_other) {
+  std::string result;
+  for (char letter : from) {
+    if (has_letter(one, letter) == in_one && has_letter(other, letter) == in_other) {
+      result += letter;
+    }
+  }
+  return result;
+}
+
+bool all_different(const std::string& letters) {
+  return std::set<char>(letters.begin(), letters.end()).size() == letters.size();
+}
+
+// A tensor with a letter for each dimension.
+struct Lettered {
+  Tensor tensor;
+  std::string letters;
+
+  int64_t size_of(char letter) const {
+    return tensor.dim(static_cast<int64_t>(letters.find(letter)));
+  }
+  int64_t size_of_all(const std::string& some) const {
+    int64_t size = 1;
+    for (char letter : some) size *= size_of(letter);
+    return size;
+  }
+};
+
+// Sums over the letters that are in neither of the others.
+Lettered without_own(Build& build, const Lettered& x, const std::string& other,
+                     const std::string& to) {
+  std::vector<int64_t> axes;
+  for (size_t d = 0; d < x.letters.size(); ++d) {
+    if (!has_letter(other, x.letters[d]) && !has_letter(to, x.letters[d])) {
+      axes.push_back(static_cast<int64_t>(d));
+    }
+  }
+  if (axes.empty()) return x;
+  Lettered result;
+  result.tensor = reduce(build, REDUCE_SUM, x.tensor, axes, false);
+  for (char letter : x.letters) {
+    if (has_letter(other, letter) || has_letter(to, letter)) result.letters += letter;
+  }
+  return result;
+}
+
+Lettered in_order(Build& build, const Lettered& x, const std::string& letters) {
+  if (x.letters == letters) return x;
+  std::vector<int64_t> order;
+  for (char letter : letters) order.push_back(static_cast<int64_t>(x.letters.find(letter)));
+  return {transpose(build, x.tensor, order), letters};
+}
+
+// The contraction of two tensors as a batched matrix product. The letters of both and of the result
+// are the batch, those of one and the result its rows or columns, and those of both alone are
+// summed over. Nullopt if it is no such product.
+std::optional<Tensor> batched_product(Build& build, Lettered a, Lettered b, const std::string& to) {
+  if (!is_float(a.tensor.type) || a.tensor.type != b.tensor.type || !all_different(a.letters) ||
+      !all_different(b.letters) || !all_different(to)) {
+    return std::nullopt;
+  }
+  for (char letter : a.letters) {
+    if (has_letter(b.letters, letter) && a.size_of(letter) != b.size_of(letter)) {
+      return std::nullopt;
+    }
+  }
+  const std::string summed = letters_in(a.letters, b.letters, true, to, false);
+  if (summed.empty()) return std::nullopt;
+  for (char letter : to) {
+    if (!has_letter(a.letters, letter) && !has_letter(b.letters, letter)) return std::nullopt;
+  }
+  a = without_own(build, a, b.letters, to);
+  b = without_own(build, b, a.letters, to);
+  const std::string batch = letters_in(to, a.letters, true, b.letters, true);
+  const std::string rows = letters_in(a.letters, b.letters, false, to, true);
+  const std::string columns = letters_in(b.letters, a.letters, false, to, true);
+  // The kernel takes either operand transposed, which may spare moving it.
+  const bool turn_a = a.letters == batch + summed + rows && !rows.empty();
+  const bool turn_b = b.letters == batch + columns + summed && !columns.empty();
+  if (!turn_a) a = in_order(build, a, batch + rows + summed);
+  if (!turn_b) b = in_order(build, b, batch + summed + columns);
+  Shape lead;
+  Shape shape;
+  for (char letter : batch) lead.push_back(a.size_of(letter));
+  const int64_t m = a.size_of_all(rows);
+  const int64_t k = a.size_of_all(summed);
+  const int64_t n = b.size_of_all(columns);
+  const auto matrices = [&lead](const Tensor& x, int64_t first, int64_t second) {
+    Shape whole = lead;
+    whole.insert(whole.end(), {first, second});
+    return Build::reshaped(x, whole);
+  };
+  Shape product_shape = lead;
+  product_shape.insert(product_shape.end(), {m, n});
+  const Tensor product = build.kernel(
+      "matmul",
+      {turn_a ? matrices(a.tensor, k, m) : matrices(a.tensor, m, k),
+       turn_b ? matrices(b.tensor, n, k) : matrices(b.tensor, k, n)},
+      a.tensor.type, product_shape, {{"transpose_a", turn_a}, {"transpose_b", turn_b}});
+  for (char letter : batch + rows) shape.push_back(a.size_of(letter));
+  for (char letter : columns) shape.push_back(b.size_of(letter));
+  return in_order(build, {Build::reshaped(product, shape), batch + rows + columns}, to).tensor;
+}
+
 void einsum(OpCall& call) {
   const Equation equation = parse(call.text("equation", ""), call);
   Tensor result = call.in(0);
@@ -212,7 +324,10 @@ void einsum(OpCall& call) {
     }
     if (i + 1 == call.size()) kept = equation.output;
     const Tensor& next = call.in(i);
-    result = contracted(call.build, result, letters, &next, equation.inputs[i], kept);
+    const auto product =
+        batched_product(call.build, {result, letters}, {next, equation.inputs[i]}, kept);
+    result = product ? *product
+                     : contracted(call.build, result, letters, &next, equation.inputs[i], kept);
     letters = kept;
   }
   call.set(0, result);

@@ -1,18 +1,16 @@
-// Recurrent layers: RNN, GRU and LSTM, unrolled over the sequence. Inputs are {steps, batch,
-// features}; with layout 1 the batch comes first.
+// Recurrent layers. Those with constant weights, which the optimizer arranges, are one launch of
+// the kernel `recurrent`; RNN, GRU and LSTM with computed weights are unrolled over the sequence.
+// Inputs are {steps, batch, features}; with layout 1 the batch comes first.
 #include <algorithm>
 #include <cmath>
 
 #include "model/ops/families.hpp"
+#include "model/pack_recurrent.hpp"
 
 namespace dala::model {
 namespace {
 
-struct Activation {
-  std::string name;
-  double alpha = 0;
-  double beta = 0;
-};
+using Activation = RecurrentActivation;
 
 Tensor activated(OpCall& call, const Activation& how, const Tensor& x) {
   static const std::map<std::string, Arithmetic> known{{"Relu", OP_RELU},
@@ -73,20 +71,8 @@ Tensor direction_of(OpCall& call, size_t input, int64_t direction, bool transpos
 
 std::vector<Activation> activations_of(OpCall& call, const std::vector<std::string>& defaults,
                                        int64_t direction) {
-  const std::vector<std::string> names = call.texts("activations");
-  const std::vector<double> alphas = call.reals("activation_alpha");
-  const std::vector<double> betas = call.reals("activation_beta");
-  std::vector<Activation> result;
-  for (size_t i = 0; i < defaults.size(); ++i) {
-    const size_t at = static_cast<size_t>(direction) * defaults.size() + i;
-    Activation activation{at < names.size() ? names[at] : defaults[i], 0, 0};
-    const std::string& name = activation.name;
-    const double alpha = name == "LeakyRelu" ? 0.01 : name == "HardSigmoid" ? 0.2 : 1;
-    activation.alpha = at < alphas.size() ? alphas[at] : alpha;
-    activation.beta = at < betas.size() ? betas[at] : name == "HardSigmoid" ? 0.5 : 0;
-    result.push_back(activation);
-  }
-  return result;
+  const auto all = recurrent_activations(call.node, defaults, direction + 1);
+  return {all.end() - static_cast<long>(defaults.size()), all.end()};
 }
 
 Tensor rnn_step(const Layer& layer, const Tensor& x, const Tensor& h) {
@@ -126,6 +112,11 @@ void lstm_step(const Layer& layer, const Tensor& x, const std::optional<Tensor>&
                             : layer.act(0, peep(layer.gate(sum, 2), 2, c));
   const Tensor cell = layer.act(1, layer.gate(sum, 3));
   c = layer.add(layer.mul(forget, c), layer.mul(input, cell));
+  // Not an attribute of ONNX: the importer of TFLite adds it.
+  if (const double clip = layer.call.real("cell_clip", 0); clip > 0) {
+    c = pointwise(layer.build(), OP_CLIP,
+                  {c, scalar(layer.build(), c.type, -clip), scalar(layer.build(), c.type, clip)});
+  }
   const Tensor output = layer.act(0, peep(layer.gate(sum, 1), 1, c));
   h = layer.mul(output, activated(layer.call, layer.activations[2], c));
 }
@@ -262,9 +253,110 @@ void recurrent_layer(OpCall& call, int64_t gates, const std::vector<std::string>
   if (is_lstm) set_state(2, last_cells);
 }
 
-void rnn(OpCall& call) { recurrent_layer(call, 1, {"Tanh"}); }
-void gru(OpCall& call) { recurrent_layer(call, 3, {"Sigmoid", "Tanh"}); }
-void lstm(OpCall& call) { recurrent_layer(call, 4, {"Sigmoid", "Tanh", "Tanh"}); }
+void rnn(OpCall& call) { recurrent_layer(call, 1, default_activations(1)); }
+void gru(OpCall& call) { recurrent_layer(call, 3, default_activations(3)); }
+void lstm(OpCall& call) { recurrent_layer(call, 4, default_activations(4)); }
+
+// Inputs and attributes are those that pack_recurrent gives it.
+struct Packed {
+  int64_t steps = 0;
+  int64_t batch = 0;
+  int64_t directions = 1;
+  int64_t hidden = 0;
+  bool batch_first = false;
+};
+
+Tensor initial_state(OpCall& call, const Packed& sizes, size_t index) {
+  const Shape shape{sizes.directions, sizes.batch, sizes.hidden};
+  if (!call.has(index)) return filled(call.build, call.in(0).type, shape, 0);
+  Tensor given = call.in(index);
+  if (sizes.batch_first && given.rank() == 3) given = transpose(call.build, given, {1, 0, 2});
+  if (given.shape != shape) {
+    throw Error(Reason::shape_mismatch,
+                dala::text("initial state has shape ", to_string(given.shape), ", expected ",
+                           to_string(shape)));
+  }
+  return given;
+}
+
+// The states after the last step. Without lengths of sequences they are part of the outputs.
+Tensor last_states(OpCall& call, const Packed& sizes, const Tensor& sequence, bool backwards) {
+  std::vector<Tensor> each;
+  for (int64_t d = 0; d < sizes.directions; ++d) {
+    const int64_t step = d == 1 || backwards ? 0 : sizes.steps - 1;
+    const Tensor last = part(call.build, part(call.build, sequence, 0, step, 1), 1, d, 1);
+    each.push_back(Build::reshaped(last, {1, sizes.batch, sizes.hidden}));
+  }
+  return concat(call.build, each, 0);
+}
+
+void packed_layer(OpCall& call) {
+  Build& build = call.build;
+  Tensor x = call.in(0);
+  const Tensor& weights = call.in(1);
+  const Tensor& of_state = call.in(3);
+  Packed sizes;
+  sizes.batch_first = call.integer("layout", 0) != 0;
+  if (x.rank() == 3 && sizes.batch_first) x = transpose(build, x, {1, 0, 2});
+  if (x.rank() != 3 || x.dim(2) != weights.dim(0)) {
+    throw Error(Reason::shape_mismatch,
+                dala::text("input 0 has shape ", to_string(call.in(0).shape),
+                           ", expected 3 dimensions, the last of ", weights.dim(0)));
+  }
+  sizes.steps = x.dim(0);
+  sizes.batch = x.dim(1);
+  sizes.directions = of_state.dim(0);
+  sizes.hidden = of_state.dim(2);
+  if (sizes.steps < 1) {
+    throw Error(Reason::shape_mismatch, "the sequence has no steps, expected at least 1");
+  }
+  const std::string kind = call.text("kind", "");
+  const bool lstm = kind == "lstm";
+  const bool backwards = call.integer("backwards", 0) != 0;
+  const bool states = call.wants(2) || (call.wants(1) && call.has(5));
+
+  const Tensor rows = Build::reshaped(x, {sizes.steps * sizes.batch, x.dim(2)});
+  const Tensor products = matmul(build, rows, weights, call.in(2));
+  const Tensor h = initial_state(call, sizes, 6);
+  std::vector<Tensor> inputs{Build::reshaped(products, {sizes.steps, sizes.batch, weights.dim(1)}),
+                             of_state, h, lstm ? initial_state(call, sizes, 7) : h, call.in(4)};
+  if (call.has(5)) {
+    if (call.in(5).shape != Shape{sizes.batch}) {
+      throw Error(Reason::shape_mismatch,
+                  dala::text("sequence lengths have shape ", to_string(call.in(5).shape),
+                             ", expected ", to_string(Shape{sizes.batch})));
+    }
+    inputs.push_back(convert(build, call.in(5), ElementType::i32));
+  }
+  const int64_t more = !states ? 0 : lstm ? 2 : 1;
+  const Tensor all = build.kernel("recurrent", inputs, x.type,
+                                  {sizes.steps + more, sizes.directions, sizes.batch, sizes.hidden},
+                                  {{"kind", kind},
+                                   {"backwards", backwards},
+                                   {"states", states},
+                                   {"peepholes", call.integer("peepholes", 0) != 0},
+                                   {"input_forget", call.integer("input_forget", 0) != 0},
+                                   {"clip", call.real("clip", 0)},
+                                   {"cell_clip", call.real("cell_clip", 0)},
+                                   {"activations", call.text("activations", "")},
+                                   {"alphas", call.reals("alphas")},
+                                   {"betas", call.reals("betas")}});
+  const auto set_state = [&](size_t index, const Tensor& state) {
+    call.set(index, sizes.batch_first ? transpose(build, state, {1, 0, 2}) : state);
+  };
+  const Shape state_shape{sizes.directions, sizes.batch, sizes.hidden};
+  if (call.wants(0)) {
+    const Tensor sequence = states ? part(build, all, 0, 0, sizes.steps) : all;
+    call.set(0, sizes.batch_first ? transpose(build, sequence, {2, 0, 1, 3}) : sequence);
+  }
+  if (call.wants(1)) {
+    set_state(1, states ? Build::reshaped(part(build, all, 0, sizes.steps, 1), state_shape)
+                        : last_states(call, sizes, all, backwards));
+  }
+  if (call.wants(2)) {
+    set_state(2, Build::reshaped(part(build, all, 0, sizes.steps + 1, 1), state_shape));
+  }
+}
 
 }  // namespace
 
@@ -273,6 +365,7 @@ Operators recurrent_operators() {
       {"GRU", gru},
       {"LSTM", lstm},
       {"RNN", rnn},
+      {"RecurrentLayer", packed_layer},
   };
 }
 

@@ -10,14 +10,12 @@ namespace {
 
 const OperatorTable<Operator>& table() {
   static const OperatorTable<Operator> all{
-      arithmetic_operators(),    constant_operators(),
-      convolution_operators(),   detection_operators(),
-      indexing_operators(),      linear_operators(),
-      loss_operators(),          movement_operators(),
-      normalization_operators(), pooling_operators(),
-      quantization_operators(),  recurrent_operators(),
-      reduction_operators(),     resize_operators(),
-      selection_operators(),     transposed_convolution_operators()};
+      arithmetic_operators(),   constant_operators(),      control_operators(),
+      convolution_operators(),  detection_operators(),     fused_operators(),
+      indexing_operators(),     linear_operators(),        loss_operators(),
+      movement_operators(),     normalization_operators(), pooling_operators(),
+      quantization_operators(), recurrent_operators(),     reduction_operators(),
+      resize_operators(),       selection_operators(),     transposed_convolution_operators()};
   return all;
 }
 
@@ -27,15 +25,28 @@ const Operator* find_operator(const std::string& name) { return table().find(nam
 
 std::vector<std::string> operator_names() { return table().names(); }
 
-void check_operators(const Graph& graph) {
-  std::map<std::string, std::vector<std::string>> missing;
+namespace {
+
+using Missing = std::map<std::string, std::vector<std::string>>;  // what, and in which nodes
+
+void collect_missing(const Graph& graph, Missing& missing) {
   for (const Node& node : graph.nodes) {
+    for (const auto& [name, attribute] : node.attributes) {
+      if (attribute.graph != nullptr) collect_missing(attribute.graph->graph, missing);
+    }
     const bool known = node.domain.empty() && find_operator(node.op) != nullptr;
     if (known && node.unreadable.empty()) continue;
     std::string what = operator_name(node);
     if (!node.unreadable.empty()) what += text(" with ", node.unreadable);
     missing[what].push_back(node.name.empty() ? "an unnamed node" : node.name);
   }
+}
+
+}  // namespace
+
+void check_operators(const Graph& graph) {
+  Missing missing;
+  collect_missing(graph, missing);
   if (missing.empty()) return;
   constexpr size_t kShown = 5;
   std::string listed;
@@ -49,10 +60,11 @@ void check_operators(const Graph& graph) {
     }
     listed += text(listed.empty() ? "" : "; ", what, " (", join(nodes, ", "), ")");
   }
-  throw Error(Reason::unsupported_op,
-              text("the model uses ", missing.size() == 1 ? "an operator" : "operators",
-                   " that are not supported: ", listed),
-              {{"operators", join(names, ", ")}});
+  throw Error(
+      Reason::unsupported_op,
+      text("the model uses ", missing.size() == 1 ? "an operator that is" : "operators that are",
+           " not supported: ", listed),
+      {{"operators", join(names, ", ")}});
 }
 
 }  // namespace dala::model

@@ -166,6 +166,22 @@ void conv_transpose(OpCall& call) {
     call.set(0, by_phases(call, x, weights, attributes));
     return;
   }
+  if (rank == 1) {
+    // A sequence is a picture of one row.
+    const auto with_row = [](const Tensor& tensor) {
+      return Build::reshaped(tensor, {tensor.dim(0), tensor.dim(1), 1, tensor.dim(2)});
+    };
+    WindowAttributes row = attributes;
+    for (auto* values : {&row.size, &row.stride, &row.dilation, &row.out}) {
+      values->insert(values->begin(), 1);
+    }
+    for (auto* values : {&row.before, &row.after}) values->insert(values->begin(), 0);
+    const Tensor wide = with_row(x);
+    if (has_phases(wide, weights, groups, row)) {
+      call.set(0, Build::reshaped(by_phases(call, wide, with_row(weights), row), shape));
+      return;
+    }
+  }
   Tensor output = call.build.fresh(x.type, shape);
   Windows view = windows_of(x, attributes);
   view.groups = groups;

@@ -3,6 +3,7 @@
 #include <set>
 #include <utility>
 
+#include "model/tfjs/layers.hpp"
 #include "model/tfjs/table.hpp"
 #include "model/tfjs/weights.hpp"
 #include "runtime/error.hpp"
@@ -84,17 +85,7 @@ class Importer {
   }
 
   const Json& topology_of() const {
-    const Json* format = json_.find("format");
     const Json* topology = json_.find("modelTopology");
-    const bool layers =
-        topology != nullptr && topology->find("node") == nullptr &&
-        (topology->find("model_config") != nullptr || topology->find("class_name") != nullptr);
-    if (layers ||
-        (format != nullptr && format->is_text() && format->text("the format") == "layers-model")) {
-      throw Error(Reason::unsupported,
-                  "TF.js layers models are not supported; convert the model to a graph model with "
-                  "tensorflowjs_converter --output_format=tfjs_graph_model");
-    }
     if (topology == nullptr || topology->find("node") == nullptr) {
       reject("the file has no nodes: it is not a TF.js graph model");
     }
@@ -308,6 +299,7 @@ bool is_json(std::span<const std::byte> file) {
 
 Graph import(std::span<const std::byte> file, const std::string& folder) {
   const Json json = Json::parse(text_of(file));
+  if (has_layers(json)) return import_layers(json, folder);
   return Importer(json, folder).run();
 }
 

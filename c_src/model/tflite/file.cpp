@@ -76,12 +76,14 @@ TensorQuantization read_quantization(const Table& table, const TensorInfo& tenso
   result.axis = table.number<int32_t>(field::kQuantizationAxis);
   if (!result.present()) return result;
   const size_t count = result.scales.size();
+  // A vector has one axis, whatever the file says: converters write that of the weights for biases.
+  if (tensor.shape.size() == 1) result.axis = 0;
   const auto axis = static_cast<size_t>(result.axis);
   const bool fits = count == 1 || (axis < tensor.shape.size() &&
                                    static_cast<size_t>(tensor.shape[axis]) == count);
   if (!fits) {
     reject(text("tensor \"", tensor.name, "\": ", count, " scales do not fit shape ",
-                to_string(tensor.shape), " along axis ", result.axis));
+                to_string(tensor.shape), " with quantized_dimension ", result.axis));
   }
   for (size_t i = 0; i < count; ++i) {
     if (std::isfinite(result.scales[i]) && result.scales[i] >= 0) continue;
@@ -194,7 +196,7 @@ bool is_tflite(Bytes bytes) {
   return bytes.size() >= 8 && std::memcmp(bytes.data() + 4, "TFL3", 4) == 0;
 }
 
-File read_file(Bytes bytes) {
+File read_file(Bytes bytes, size_t number) {
   if (!is_tflite(bytes)) reject("this is not a TFLite file");
   const Table model = Table::root(bytes);
   const auto version = model.number<uint32_t>(field::kModelVersion);
@@ -204,7 +206,10 @@ File read_file(Bytes bytes) {
   }
   const Tables subgraphs = model.tables(field::kModelSubgraphs);
   if (subgraphs.size() == 0) reject("the file has no graph");
-  const Table graph = subgraphs[0];
+  if (number >= subgraphs.size()) {
+    reject(text("graph ", number, " does not exist, the file has ", subgraphs.size()));
+  }
+  const Table graph = subgraphs[number];
 
   File file;
   file.description = model.text(field::kModelDescription);

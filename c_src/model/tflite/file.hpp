@@ -55,6 +55,7 @@ struct OperatorInfo {
   std::vector<int64_t> integers(int field) const;
 };
 
+// One of the graphs of a file.
 struct File {
   std::string description;
   std::vector<TensorInfo> tensors;
@@ -66,7 +67,8 @@ struct File {
 // Whether the bytes have the file identifier of TFLite.
 bool is_tflite(Bytes bytes);
 
-// Throws `invalid_model` for a damaged file, `unsupported` for another schema version.
-File read_file(Bytes bytes);
+// Throws `invalid_model` for a damaged file or a graph that is not there, `unsupported` for another
+// schema version.
+File read_file(Bytes bytes, size_t graph = 0);
 
 }  // namespace dala::model::tflite

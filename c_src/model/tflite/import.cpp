@@ -17,15 +17,100 @@ constexpr size_t kMaxLayerName = 200;
   throw Error(Reason::invalid_model, problem);
 }
 
-class Importer {
+// Reads one graph of a file. Graphs within others, the bodies of loops, have a depth.
+class Importer : public Surroundings {
  public:
-  explicit Importer(Bytes bytes)
-      : file_(read_file(bytes)),
+  explicit Importer(Bytes bytes, size_t graph = 0, int depth = 0)
+      : bytes_(bytes),
+        depth_(depth),
+        file_(read_file(bytes, graph)),
         weights_(bytes.size()),
         builder_("tflite", file_.description),
         made_(file_.tensors.size(), kNone) {}
 
   Graph run() {
+    read_operators();
+    for (int64_t index : file_.outputs) read_output(static_cast<size_t>(index));
+    add_variables();
+    return builder_.finish();
+  }
+
+  Graph nested(int64_t graph) override {
+    if (depth_ >= kMaxDepth) reject(text("graphs are nested more than ", kMaxDepth, " deep"));
+    return Importer(bytes_, static_cast<size_t>(graph), depth_ + 1).run();
+  }
+
+  void initialize(int64_t graph) override {
+    Importer other(bytes_, static_cast<size_t>(graph), depth_ + 1);
+    other.initializes_ = true;
+    other.read_operators();
+  }
+
+  void open_variable(int64_t handle, const std::string& name) override {
+    handles_[handle] = "variable " + name;
+  }
+
+  TensorId read_variable(int64_t handle, int64_t result) override {
+    return variable(name_of_handle(handle), file_.tensors[static_cast<size_t>(result)]);
+  }
+
+  void assign_variable(int64_t handle, TensorId value) override {
+    assign(name_of_handle(handle), value);
+  }
+
+  void update(int64_t index, TensorId value) override {
+    assign(std::string(name_of(index)), value);
+  }
+
+ private:
+  // The value of a variable now: at first an input of the model.
+  TensorId variable(const std::string& name, const TensorInfo& info) {
+    if (depth_ > 0) Call::unsupported("variables inside of nested graphs");
+    const auto found = variables_.find(name);
+    if (found != variables_.end() && found->second.value != kNone) return found->second.value;
+    Port port;
+    port.name = name;
+    port.type = graph_type(info);
+    port.shape.emplace();
+    for (int64_t size : info.shape) port.shape->push_back({size, ""});
+    const TensorId input = builder_.input(port);
+    port.tensor = input;
+    variables_[name] = {input, port};
+    read_.push_back(name);
+    return input;
+  }
+
+  void assign(const std::string& name, TensorId value) {
+    if (!initializes_) {
+      if (depth_ > 0) Call::unsupported("variables inside of nested graphs");
+      variables_[name].value = value;
+      return;
+    }
+    const HostTensorPtr known = builder_.known(value);
+    bool zeros = known != nullptr;
+    for (int64_t i = 0; zeros && i < known->count(); ++i) zeros = known->number(i) == 0;
+    if (!zeros) Call::unsupported("variables that do not start at 0");
+  }
+
+  const std::string& name_of_handle(int64_t handle) const {
+    const auto found = handles_.find(handle);
+    if (found == handles_.end()) reject(text("tensor ", handle, " is no handle of a variable"));
+    return found->second;
+  }
+
+  // Variables that are read are inputs, and their last values outputs.
+  void add_variables() {
+    for (const std::string& name : read_) {
+      const Variable& variable = variables_[name];
+      Port port = variable.port;
+      port.name = name + " (next)";
+      port.tensor = variable.value;
+      port.feeds = name;
+      builder_.output(std::move(port));
+    }
+  }
+
+  void read_operators() {
     for (int64_t index : file_.inputs) read_input(static_cast<size_t>(index));
     blocks_ = find_blocks(file_, weights_);
     for (const auto& [conv, blocks] : blocks_) {
@@ -35,11 +120,8 @@ class Importer {
     for (size_t i = 0; i < file_.operators.size(); ++i) {
       if (part_of_another_.count(i) == 0) read_operator(i);
     }
-    for (int64_t index : file_.outputs) read_output(static_cast<size_t>(index));
-    return builder_.finish();
   }
 
- private:
   // The port of a tensor. Its index is appended to a name that is empty or already taken.
   Port port_of(size_t index, std::set<std::string>& taken) const {
     const TensorInfo& info = file_.tensors[index];
@@ -64,6 +146,13 @@ class Importer {
     return port;
   }
 
+  // A port of a nested graph, whose values are those of the graph around it.
+  Port inner(Port port, size_t index) const {
+    port.type = graph_type(file_.tensors[index]);
+    port.quantization.reset();
+    return port;
+  }
+
   // The inputs of QuantizeLinear and DequantizeLinear: x, the scale and the zero point.
   std::vector<TensorId> with_scale(TensorId x, const Port& port) {
     return {x, builder_.scalar(port.quantization->scale),
@@ -74,6 +163,10 @@ class Importer {
     const Port port = port_of(index, input_names_);
     builder_.set_layer(port.name);
     if (made_[index] != kNone) reject(text("\"", port.name, "\" is an input more than once"));
+    if (depth_ > 0) {
+      made_[index] = builder_.input(inner(port, index));
+      return;
+    }
     TensorId x = builder_.input(port);
     if (port.quantization) x = builder_.add("DequantizeLinear", with_scale(x, port));
     const ElementType type = graph_type(file_.tensors[index]);
@@ -85,6 +178,12 @@ class Importer {
     Port port = port_of(index, output_names_);
     builder_.set_layer(port.name);
     TensorId y = resolved(static_cast<int64_t>(index));
+    if (depth_ > 0) {
+      port = inner(port, index);
+      port.tensor = y;
+      builder_.output(std::move(port));
+      return;
+    }
     if (port.quantization) y = builder_.add("QuantizeLinear", with_scale(y, port));
     const ElementType type = graph_type(file_.tensors[index]);
     if (!port.quantization && type != port.type) y = builder_.cast(y, port.type);
@@ -102,9 +201,8 @@ class Importer {
     const TensorInfo& info = file_.tensors[at];
     bool empty = false;
     for (int64_t size : info.shape) empty = empty || size == 0;
-    if (info.variable) {
-      throw Error(Reason::unsupported_op, text("the variable \"", info.name, "\""));
-    }
+    if (info.variable) return variable(std::string(info.name), info);
+    if (handles_.count(index) != 0) return kNone;
     if (info.data.empty() && !empty) {
       reject(text(builder_.layer(), " needs \"", info.name, "\", which no earlier node computes"));
     }
@@ -124,11 +222,14 @@ class Importer {
     const OperatorInfo& op = file_.operators[index];
     builder_.set_layer(op.outputs.empty() ? op.name : layer_of(op));
     const Operator* known = find_operator(op.name);
-    Call call{builder_, file_, op, {}, std::vector<TensorId>(op.outputs.size(), kNone)};
+    Call call{builder_, file_, op, {}, std::vector<TensorId>(op.outputs.size(), kNone), this};
     std::string problem;
     try {
       for (int64_t input : inputs_of(index)) call.inputs.push_back(resolved(input));
-      for (int64_t output : op.outputs) need_readable(file_.tensors[static_cast<size_t>(output)]);
+      // The handles of variables are of a type of their own.
+      for (int64_t output : op.outputs) {
+        if (op.name != "VAR_HANDLE") need_readable(file_.tensors[static_cast<size_t>(output)]);
+      }
       if (known != nullptr) build(index, *known, call);
     } catch (const Error& error) {
       if (error.reason != Reason::unsupported_op) {
@@ -192,6 +293,16 @@ class Importer {
     return file_.tensors[static_cast<size_t>(index)].name;
   }
 
+  struct Variable {
+    TensorId value = kNone;
+    Port port = {};  // the input, if the variable is read
+  };
+
+  static constexpr int kMaxDepth = 16;
+
+  const Bytes bytes_;
+  const int depth_;
+  bool initializes_ = false;  // the graph sets variables before the first prediction
   File file_;
   Weights weights_;
   GraphBuilder builder_;
@@ -200,6 +311,9 @@ class Importer {
   std::set<size_t> part_of_another_;
   std::set<std::string> input_names_;
   std::set<std::string> output_names_;
+  std::map<int64_t, std::string> handles_;  // by tensor
+  std::map<std::string, Variable> variables_;
+  std::vector<std::string> read_;  // names of variables that are inputs, in that order
 };
 
 }  // namespace

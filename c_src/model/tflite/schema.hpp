@@ -199,6 +199,37 @@ enum StridedSlice {
   kStridedSliceOffset = 5,
 };
 
+enum CallOnce {
+  kCallOnceGraph = 0,
+};
+
+enum If {
+  kIfThen = 0,
+  kIfElse = 1,
+};
+
+enum While {
+  kWhileCondition = 0,
+  kWhileBody = 1,
+};
+
+enum VarHandle {
+  kVarHandleContainer = 0,
+  kVarHandleName = 1,
+};
+
+enum SequenceLstm {
+  kLstmActivation = 0,
+  kLstmCellClip = 1,
+  kLstmProjectionClip = 2,
+  kLstmTimeMajor = 3,
+};
+
+enum SequenceRnn {
+  kRnnTimeMajor = 0,
+  kRnnActivation = 1,
+};
+
 enum TransposeConv {
   kTransposeConvActivation = 3,
 };

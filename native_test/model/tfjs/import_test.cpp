@@ -244,11 +244,10 @@ TEST_CASE("errors of invalid TF.js graphs") {
         "invalid_model: the graph has no outputs");
   CHECK(problem_of("{\"modelTopology\":{\"node\":[{\"name\":\"a\",\"op\":\"Range\"}]}}", "") ==
         "invalid_model: the file has no \"weightsManifest\"");
-  const std::string layers =
-      "unsupported: TF.js layers models are not supported; convert the model to a graph model with "
-      "tensorflowjs_converter --output_format=tfjs_graph_model";
-  CHECK(problem_of("{\"format\":\"layers-model\",\"modelTopology\":{}}", "") == layers);
-  CHECK(problem_of("{\"modelTopology\":{\"model_config\":{}}}", "") == layers);
+  CHECK(problem_of("{\"format\":\"layers-model\",\"modelTopology\":{}}", "") ==
+        "invalid_model: the file has no nodes: it is not a TF.js graph model");
+  CHECK(problem_of("{\"modelTopology\":{\"model_config\":{}}}", "") ==
+        "invalid_model: the file has no \"weightsManifest\"");
 
   TfjsWriter cycle;
   cycle.node("Abs", "a", {"b"}).node("Abs", "b", {"a"}).node("Abs", "c", {"b"});

@@ -318,7 +318,8 @@ TEST_CASE("errors of invalid TFLite files") {
                 },
                 {2})
                 .str()) ==
-        "invalid_model: tensor \"constant\": 3 scales do not fit shape {2} along axis 0");
+        "invalid_model: tensor \"constant\": 3 scales do not fit shape {2} with "
+        "quantized_dimension 0");
   CHECK(problem_of(
             sum_with(
                 [](TfliteWriter& writer) {

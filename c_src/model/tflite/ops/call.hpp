@@ -14,12 +14,30 @@
 
 namespace dala::model::tflite {
 
+// What an operator can ask of the importer beside its own inputs. Tensors are numbers of the file.
+class Surroundings {
+ public:
+  virtual ~Surroundings() = default;
+
+  // Another graph of the file, whose quantized inputs and outputs are floats.
+  virtual Graph nested(int64_t graph) = 0;
+  // Takes the initial values of variables from a graph that assigns them.
+  virtual void initialize(int64_t graph) = 0;
+
+  // Variables: by name through handles, or tensors that keep their values.
+  virtual void open_variable(int64_t handle, const std::string& name) = 0;
+  virtual TensorId read_variable(int64_t handle, int64_t result) = 0;
+  virtual void assign_variable(int64_t handle, TensorId value) = 0;
+  virtual void update(int64_t variable, TensorId value) = 0;
+};
+
 struct Call {
   GraphBuilder& builder;
   const File& file;
   const OperatorInfo& op;
   std::vector<TensorId> inputs;  // quantized tensors are floats
   std::vector<TensorId> outputs;
+  Surroundings* around = nullptr;
 
   bool has(size_t index) const { return index < inputs.size() && inputs[index] != kNone; }
   TensorId in(size_t index) const;

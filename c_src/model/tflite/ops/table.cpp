@@ -7,8 +7,9 @@ namespace {
 
 const OperatorTable<Operator>& table() {
   static const OperatorTable<Operator> all{
-      arithmetic_operators(), comparison_operators(), detection_operators(), movement_operators(),
-      plane_operators(),      reduction_operators(),  shape_operators()};
+      arithmetic_operators(), comparison_operators(), control_operators(),
+      detection_operators(),  movement_operators(),   plane_operators(),
+      recurrent_operators(),  reduction_operators(),  shape_operators()};
   return all;
 }
 

@@ -469,10 +469,6 @@ defmodule Dala.Gpu.Compute.Buffer do
   end
 
   @doc false
-  @spec dtypes() :: [dtype()]
-  def dtypes, do: @dtypes
-
-  @doc false
   @spec bytes(dtype()) :: pos_integer()
   def bytes(dtype) when dtype in [:f32, :s32, :u32], do: 4
   def bytes(dtype) when dtype in [:f64, :s64, :u64, :c64], do: 8

@@ -55,12 +55,13 @@ defmodule Dala.ML.Models.Location do
     do: {:ok, "model", {:binary, bytes}}
 
   def locate(path, _folder) when is_binary(path) do
-    file = if File.dir?(path), do: Path.join(path, "model.json"), else: path
+    directory? = File.dir?(path)
+    file = if directory?, do: Path.join(path, "model.json"), else: path
 
-    if File.regular?(file) do
-      {:ok, title(file), {:path, Path.expand(file)}}
-    else
-      {:error, not_found(Path.expand(path))}
+    cond do
+      File.regular?(file) -> {:ok, title(file), {:path, Path.expand(file)}}
+      directory? -> {:error, no_model_in(Path.expand(path))}
+      true -> {:error, not_found(Path.expand(path))}
     end
   end
 
@@ -155,6 +156,16 @@ defmodule Dala.ML.Models.Location do
 
   defp places([]), do: "any directory: HOME is not set"
   defp places(folders), do: Enum.join(folders, ", ")
+
+  defp no_model_in(directory) do
+    %Error{
+      reason: :model_not_found,
+      message:
+        "#{directory} is a directory without a model.json; pass the path of an .onnx or .tflite " <>
+          "file, or the directory of a TF.js model",
+      details: %{paths: [directory]}
+    }
+  end
 
   @spec not_found(Path.t()) :: Error.t()
   def not_found(path) do
