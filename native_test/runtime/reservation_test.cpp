@@ -35,6 +35,13 @@ std::vector<Stage> negation(const Reservation& reserved) {
   return {engine().stage("neg", {reserved.inputs()[0]}, reserved.output(), {})};
 }
 
+// The content once all commands so far have left the order, whatever became of them.
+Numbers settled(const BufferPtr& of) {
+  const BufferPtr copy = buffer(Numbers(static_cast<size_t>(of->type().count())));
+  runtime().wait(scheduler().submit({engine().copy_stage(of, copy)}, nullptr, nullptr));
+  return read<float>(copy);
+}
+
 bool pending(CommandId id) { return scheduler().poll(id).status == Scheduler::Status::pending; }
 
 }  // namespace
@@ -97,7 +104,7 @@ TEST_CASE("a reserved command that nobody completes is dropped") {
   const CommandId id = reserved->id();
   reserved.reset();
   CHECK(must_fail([&] { runtime().wait(id); }).reason == Reason::freed);
-  CHECK(read<float>(a) == Numbers{1});
+  CHECK(settled(a) == Numbers{1});
 }
 
 TEST_CASE("a reserved command can be cancelled, and is told at once") {
@@ -129,7 +136,7 @@ TEST_CASE("a reserved command of a client that is gone does not run") {
   CHECK_FALSE(reserved->wanted());
   CHECK(reserved->resolve(negation(*reserved), false));
   CHECK(must_fail([&] { runtime().wait(reserved->id()); }).reason == Reason::freed);
-  CHECK(read<float>(a) == Numbers{1});
+  CHECK(settled(a) == Numbers{1});
 
   const auto killed = scheduler().reserve({a}, a, std::make_shared<FakeClient>(), nullptr);
   CHECK(scheduler().drop_client(4711) == 0);
