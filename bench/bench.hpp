@@ -66,6 +66,8 @@ template <typename T>
 constexpr DType dtype_of() {
   if constexpr (std::is_same_v<T, float>) return DType::f32;
   if constexpr (std::is_same_v<T, double>) return DType::f64;
+  if constexpr (std::is_same_v<T, int32_t>) return DType::s32;
+  if constexpr (std::is_same_v<T, uint32_t>) return DType::u32;
   if constexpr (std::is_same_v<T, uint8_t>) return DType::u8;
 }
 

@@ -40,8 +40,10 @@ ArrayPtr<uint8_t> frame() {
   return noise;
 }
 
-std::function<void()> peer(const ArrayPtr<uint8_t>& from, const ArrayPtr<uint8_t>& to,
-                           const Shape& shape, int channels, const Filter& filter) {
+std::function<void()> peer([[maybe_unused]] const ArrayPtr<uint8_t>& from,
+                           [[maybe_unused]] const ArrayPtr<uint8_t>& to,
+                           [[maybe_unused]] const Shape& shape, [[maybe_unused]] int channels,
+                           [[maybe_unused]] const Filter& filter) {
 #ifdef DALA_BENCH_OPENCV
   auto in = std::make_shared<Mat>(static_cast<int>(kHeight), static_cast<int>(kWidth), CV_8UC4,
                                   from->data());

@@ -73,6 +73,7 @@ int main(int argc, char** argv) {
   measure(dala::bench::elementwise_family(), options);
   measure(dala::bench::reduce_family(), options);
   measure(dala::bench::transpose_family(), options);
+  measure(dala::bench::numeric_family(), options);
   measure(dala::bench::conv_family(), options);
   measure(dala::bench::image_family(), options);
   measure(dala::bench::model_family(), options);

@@ -65,6 +65,10 @@ std::shared_ptr<PeerProcess> PeerProcess::torch_jit() {
   return start("torch-jit", "/usr/bin/python3", "torch_jit.py", "PYTHONWARNINGS=ignore");
 }
 
+std::shared_ptr<PeerProcess> PeerProcess::numpy() {
+  return start("numpy", "/usr/bin/python3", "numpy_random.py", "PYTHONWARNINGS=ignore");
+}
+
 std::shared_ptr<PeerProcess> PeerProcess::start(const std::string& name, const std::string& program,
                                                 const std::string& script,
                                                 const std::string& variable) {

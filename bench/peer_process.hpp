@@ -1,6 +1,6 @@
-// A peer that runs models in a process of its own: ONNX Runtime in node, with the package
-// onnxruntime-node, and torch-jit in Python. `bin/setup bench` installs both. Their threads have a
-// CPU each, as those of the device and of the other peers.
+// A peer in a process of its own: ONNX Runtime in node, with the package onnxruntime-node, and
+// torch-jit in Python, which run models, and numpy, which draws random numbers. `bin/setup bench`
+// installs them. Their threads have a CPU each, as those of the device and of the other peers.
 #pragma once
 
 #include <memory>
@@ -14,6 +14,7 @@ class PeerProcess {
   // Null when one of them, or what it needs, is not there.
   static std::shared_ptr<PeerProcess> onnx_runtime();
   static std::shared_ptr<PeerProcess> torch_jit();
+  static std::shared_ptr<PeerProcess> numpy();
 
   PeerProcess(std::string name, int pid, int to, int from);
   ~PeerProcess();

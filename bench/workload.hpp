@@ -46,6 +46,7 @@ Family elementwise_family();
 Family image_family();
 Family matmul_family();
 Family model_family();
+Family numeric_family();
 Family reduce_family();
 Family transpose_family();
 // Further families are declared here and listed in main.cpp.

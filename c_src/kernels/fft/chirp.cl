@@ -16,7 +16,13 @@
 //     half_in        to[o][j][i] = from[o][j][i] for j <= n / 2, and conj from[o][n - j][i] above
 //     real_out       to[o][k][i] = re from[o][k][i]
 //
-//   tables   of e^(-pi i / n), see tables.cl
+//   Transforms of an even number n of neighbouring real numbers are those of n / 2 complex ones,
+//   the parts of which are theirs; with w = e^(-2 pi i / n) and z_(n/2) = z_0,
+//
+//     packed_out     to[o][j] = (z_j + conj z_(n/2-j)) / 2 - i w^j (z_j - conj z_(n/2-j)) / 2
+//     packed_in      to[o][j] = (x_j + conj x_(n/2-j)) / 2 + i w^-j (x_j - conj x_(n/2-j)) / 2
+//
+//   tables   of e^(-pi i / n) for the chirp, of e^(-2 pi i / n) for packed numbers; see tables.cl
 //
 // The inverse of a transform is that of numbers whose parts are exchanged. On CPUs a work-group is
 // one item and owns `chunk` points; elsewhere there is an item per point. Edge rule: nothing is
@@ -120,4 +126,36 @@ POINTS_KERNEL void half_in(__global const T *restrict from, __global T *restrict
 POINTS_KERNEL void real_out(__global const T *restrict from, __global T *restrict to,
                             const FftReal view) {
   EACH_POINT(at, view) to[at] = from[2 * at];
+}
+
+POINTS_KERNEL void packed_out(__global const T *restrict from, __global T *restrict to,
+                              __global const T *restrict tables, const FftReal view) {
+  const long half_length = view.kept - 1;
+  EACH_POINT(at, view) {
+    const long j = at % view.kept, row = at / view.kept * half_length;
+    const T2 a = vload2(row + j % half_length, from);
+    const T2 b = vload2(row + (half_length - j) % half_length, from);
+    const T2 even = (T2)(a.x + b.x, a.y - b.y) * (T)0.5;
+    // -i times the difference.
+    const T2 odd = (T2)(a.y + b.y, b.x - a.x) * (T)0.5;
+    const T2 root = root_of(tables, view.fine, view.coarse, view.fine_bits, j);
+    vstore2(even + times(root, odd), at, to);
+  }
+}
+
+POINTS_KERNEL void packed_in(__global const T *restrict from, __global T *restrict to,
+                             __global const T *restrict tables, const FftReal view) {
+  const long half_length = view.kept - 1;
+  EACH_POINT(at, view) {
+    const long j = at % half_length, row = at / half_length * view.kept;
+    T2 a = vload2(row + j, from);
+    T2 b = vload2(row + half_length - j, from);
+    // The transform of real numbers is real there.
+    if (j == 0) a.y = b.y = 0;
+    const T2 even = (T2)(a.x + b.x, a.y - b.y) * (T)0.5;
+    // i times the difference.
+    const T2 odd = (T2)(-(a.y + b.y), a.x - b.x) * (T)0.5;
+    const T2 root = root_of(tables, view.fine, view.coarse, view.fine_bits, j);
+    vstore2(even + times((T2)(root.x, -root.y), odd), at, to);
+  }
 }

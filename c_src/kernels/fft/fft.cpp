@@ -2,6 +2,7 @@
 #include "kernels/fft/fft.hpp"
 
 #include <algorithm>
+#include <optional>
 
 #include "kernels/checks.hpp"
 #include "kernels/element.hpp"
@@ -115,7 +116,7 @@ FftReal real_view(const FftArray& array) {
 
 // One of the steps between real and complex numbers, which writes `count` of them.
 void add_step(Launch& launch, Planner& planner, DType dtype, const std::string& entry, Operand from,
-              Operand to, FftReal view, int64_t count) {
+              Operand to, FftReal view, int64_t count, std::optional<Operand> tables = {}) {
   view.count = count;
   Range range;
   if (planner.cpu_class()) {
@@ -124,8 +125,23 @@ void add_step(Launch& launch, Planner& planner, DType dtype, const std::string& 
   } else {
     range = item_per_result(planner, count);
   }
-  launch.steps.push_back(
-      KernelStep{fft_steps_program(planner, dtype), entry, {from, to, value(view)}, range});
+  KernelStep step{fft_steps_program(planner, dtype), entry, {from, to}, range};
+  if (tables) step.arguments.push_back(*tables);
+  step.arguments.push_back(value(view));
+  launch.steps.push_back(std::move(step));
+}
+
+// Whether real numbers can be seen as complex ones, two of them as one.
+bool packs(const FftArray& array) { return array.inner == 1 && array.length % 2 == 0; }
+
+// The step between the transform of packed numbers and that of the real ones.
+void add_packed_step(Launch& launch, Planner& planner, DType dtype, const std::string& entry,
+                     Operand from, Operand to, FftReal view, int64_t count) {
+  const RootTables roots = add_root_tables(launch, dtype, view.length);
+  view.fine = roots.fine;
+  view.coarse = roots.coarse;
+  view.fine_bits = roots.fine_bits;
+  add_step(launch, planner, dtype, entry, from, to, view, count, roots.memory);
 }
 
 size_t complex_bytes(DType dtype, const FftArray& array) {
@@ -141,11 +157,18 @@ Launch plan_rfft(const Call& call, Planner& planner) {
   const FftArray array =
       array_along(call.inputs[0].shape, static_cast<size_t>(call.integer("axis")));
   const FftReal view = real_view(array);
-  const Operand work = add_scratch(launch, complex_bytes(dtype, array));
-  add_step(launch, planner, dtype, "real_in", input(0), work, view, array.count());
-  add_fft(launch, planner, dtype, array, work, work, false, 1);
-  add_step(launch, planner, dtype, "half_out", work, output(), view,
-           array.outer * view.kept * array.inner);
+  const int64_t points = array.outer * view.kept * array.inner;
+  if (packs(array)) {
+    const FftArray packed{array.outer, array.length / 2, 1};
+    const Operand work = add_scratch(launch, complex_bytes(dtype, packed));
+    add_fft(launch, planner, dtype, packed, input(0), work, false, 1);
+    add_packed_step(launch, planner, dtype, "packed_out", work, output(), view, points);
+  } else {
+    const Operand work = add_scratch(launch, complex_bytes(dtype, array));
+    add_step(launch, planner, dtype, "real_in", input(0), work, view, array.count());
+    add_fft(launch, planner, dtype, array, work, work, false, 1);
+    add_step(launch, planner, dtype, "half_out", work, output(), view, points);
+  }
   launch.work = fft_operations(array) / 8 + 4.0 * static_cast<double>(call.output.bytes());
   return launch;
 }
@@ -189,10 +212,19 @@ Launch plan_irfft(const Call& call, Planner& planner) {
   const size_t axis = axes_of("irfft", call, call.output.shape)[0];
   const FftArray array = array_along(call.output.shape, axis);
   const FftReal view = real_view(array);
-  const Operand work = add_scratch(launch, complex_bytes(dtype, array));
-  add_step(launch, planner, dtype, "half_in", input(0), work, view, array.count());
-  add_fft(launch, planner, dtype, array, work, work, true, 1.0 / static_cast<double>(array.length));
-  add_step(launch, planner, dtype, "real_out", work, output(), view, array.count());
+  if (packs(array)) {
+    const FftArray packed{array.outer, array.length / 2, 1};
+    const Operand work = add_scratch(launch, complex_bytes(dtype, packed));
+    add_packed_step(launch, planner, dtype, "packed_in", input(0), work, view, packed.count());
+    add_fft(launch, planner, dtype, packed, work, output(), true,
+            1.0 / static_cast<double>(packed.length));
+  } else {
+    const Operand work = add_scratch(launch, complex_bytes(dtype, array));
+    add_step(launch, planner, dtype, "half_in", input(0), work, view, array.count());
+    add_fft(launch, planner, dtype, array, work, work, true,
+            1.0 / static_cast<double>(array.length));
+    add_step(launch, planner, dtype, "real_out", work, output(), view, array.count());
+  }
   launch.work = fft_operations(array) / 8 + 6.0 * static_cast<double>(call.output.bytes());
   return launch;
 }

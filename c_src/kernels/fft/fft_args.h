@@ -59,7 +59,11 @@ typedef struct FftReal {
   cl_long inner HOST_INIT(1);
   cl_long count HOST_INIT(0);  // elements or points to write
   cl_long chunk HOST_INIT(1);  // of them per work-group (CPU class)
+  cl_long fine HOST_INIT(0);   // tables of e^(-2 pi i / length), as in FftPass
+  cl_long coarse HOST_INIT(0);
+  cl_int fine_bits HOST_INIT(0);
+  cl_int unused HOST_INIT(0);
 } FftReal;
-SHARED_STRUCT(FftReal, 40)
+SHARED_STRUCT(FftReal, 64)
 
 SHARED_END

@@ -30,47 +30,14 @@ typedef V Loose __attribute__((aligned(sizeof(T))));
 
 #define BUFFER __local Loose *
 #define TILE_ARGS
+#define TILE_VALUES
 #define RE(buffer, i) (buffer)[2 * (i)]
 #define IM(buffer, i) (buffer)[2 * (i) + 1]
 #define BUTTERFLIES(m, s)       \
   for (int p = 0; p < (m); ++p) \
     for (int q = 0; q < (s); ++q)
 
-#define STAGE stage_2
-#define RADIX 2
-#include "kernels/fft/stage.cl"
-#undef STAGE
-#undef RADIX
-#define STAGE stage_3
-#define RADIX 3
-#include "kernels/fft/stage.cl"
-#undef STAGE
-#undef RADIX
-#define STAGE stage_4
-#define RADIX 4
-#include "kernels/fft/stage.cl"
-#undef STAGE
-#undef RADIX
-#define STAGE stage_5
-#define RADIX 5
-#include "kernels/fft/stage.cl"
-#undef STAGE
-#undef RADIX
-#define STAGE stage_7
-#define RADIX 7
-#include "kernels/fft/stage.cl"
-#undef STAGE
-#undef RADIX
-#define STAGE stage_8
-#define RADIX 8
-#include "kernels/fft/stage.cl"
-#undef STAGE
-#undef RADIX
-#define STAGE stage_any
-#define RADIX 0
-#include "kernels/fft/stage.cl"
-#undef STAGE
-#undef RADIX
+#include "kernels/fft/tile.cl"
 
 // The elements of two vectors in turn, from their lower and from their upper halves.
 #if LANES == 16
@@ -102,11 +69,6 @@ static inline void transpose(V *rows) {
     for (int i = 0; i < LANES; ++i) rows[i] = woven[i];
   }
 }
-
-// Where the transforms of a tile are: point k of lane l is at begin + l * lane + k * step.
-typedef struct Place {
-  long begin, lane, step;
-} Place;
 
 static inline void load_tile(__global const T *restrict from, const Place at, const int length,
                              const int active, const int swap, BUFFER tile) {
@@ -221,57 +183,19 @@ SINGLE_ITEM_KERNEL void fft_pass(__global const T *from, __global T *to,
   for (long t = first; t < end; ++t) {
     BUFFER x = (BUFFER)memory;
     BUFFER y = x + 2 * length;
-    long o = 0, p = 0, q = 0;
-    int active = LANES;
-    Place in, out;
-    in.step = pass.stride * pass.rest;
-    out.step = pass.stride;
-    if (pass.lanes_of == FFT_LANES_Q) {
-      const long blocks = (pass.stride + LANES - 1) / LANES;
-      q = t % blocks * LANES;
-      p = t / blocks % pass.rest;
-      o = t / blocks / pass.rest;
-      active = (int)min((long)LANES, pass.stride - q);
-      in.lane = out.lane = 1;
-    } else if (pass.lanes_of == FFT_LANES_P) {
-      const long blocks = (pass.rest + LANES - 1) / LANES;
-      p = t % blocks * LANES;
-      q = t / blocks % pass.stride;
-      o = t / blocks / pass.stride;
-      active = (int)min((long)LANES, pass.rest - p);
-      in.lane = pass.stride;
-      out.lane = pass.stride * length;
-    } else {
-      const long blocks = (pass.outer + LANES - 1) / LANES;
-      o = t % blocks * LANES;
-      q = t / blocks % pass.stride;
-      p = t / blocks / pass.stride;
-      active = (int)min((long)LANES, pass.outer - o);
-      in.lane = out.lane = pass.span;
-    }
-    in.begin = o * pass.span + q + pass.stride * p;
-    out.begin = o * pass.span + q + pass.stride * length * p;
-
-    load_tile(from, in, length, active, pass.inverse, x);
+    const Tile place = tile_at(pass, t);
+    load_tile(from, place.from, length, place.active, pass.inverse, x);
     int s = 1;
     for (int stage = 0; stage < pass.stages; ++stage) {
       const int radix = pass.radices[stage];
-      switch (radix) {
-        case 2: stage_2(x, y, tables, length, s, radix); break;
-        case 3: stage_3(x, y, tables, length, s, radix); break;
-        case 4: stage_4(x, y, tables, length, s, radix); break;
-        case 5: stage_5(x, y, tables, length, s, radix); break;
-        case 7: stage_7(x, y, tables, length, s, radix); break;
-        case 8: stage_8(x, y, tables, length, s, radix); break;
-        default: stage_any(x, y, tables, length, s, radix);
-      }
+      stage_of(x, y, tables, length, s, radix);
       BUFFER other = x;
       x = y;
       y = other;
       s *= radix;
     }
-    if (pass.rest > 1) turn_tile(x, tables, turns, pass, p);
-    store_tile(x, to, out, length, active, pass.inverse, scale);
+    if (pass.rest > 1) turn_tile(x, tables, turns, pass, place.p);
+    store_tile(x, to, place.to, length, place.active, pass.inverse, scale);
   }
 }
 

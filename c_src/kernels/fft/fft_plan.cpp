@@ -217,15 +217,16 @@ void add_bluestein(Launch& launch, Planner& planner, DType dtype, const FftArray
                    Operand from, Operand to, bool inverse, double scale) {
   FftArray padded = array;
   padded.length = fft_good_length(2 * array.length - 1);
-  const TableKey key{dtype, 0, 2 * array.length};
   FftChirp view;
   view.length = array.length;
   view.padded = padded.length;
   view.inverse = inverse ? 1 : 0;
-  view.fine_bits = fine_bits(key.whole);
-  view.coarse = fine_count(key.whole);
   const auto program = fft_steps_program(planner, dtype);
-  const Operand tables = add_table(launch, key);
+  const RootTables roots = add_root_tables(launch, dtype, 2 * array.length);
+  const Operand tables = roots.memory;
+  view.fine = roots.fine;
+  view.coarse = roots.coarse;
+  view.fine_bits = roots.fine_bits;
   const Operand filter = add_scratch(launch, complex_bytes(dtype, padded.length));
   const Operand work = add_scratch(launch, complex_bytes(dtype, padded.count()));
 
@@ -250,6 +251,10 @@ void add_bluestein(Launch& launch, Planner& planner, DType dtype, const FftArray
 }
 
 }  // namespace
+
+RootTables add_root_tables(Launch& launch, DType dtype, int64_t whole) {
+  return {add_table(launch, {dtype, 0, whole}), 0, fine_count(whole), fine_bits(whole)};
+}
 
 Operand add_scratch(Launch& launch, size_t bytes) {
   launch.scratch.push_back(bytes);

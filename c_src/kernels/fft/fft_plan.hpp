@@ -22,6 +22,15 @@ struct FftArray {
 void add_fft(Launch& launch, Planner& planner, DType dtype, const FftArray& array, Operand from,
              Operand to, bool inverse, double scale);
 
+// Adds scratch that holds the tables of e^(-2 pi i / whole), see tables.cl.
+struct RootTables {
+  Operand memory;
+  int64_t fine = 0;
+  int64_t coarse = 0;
+  int fine_bits = 0;
+};
+RootTables add_root_tables(Launch& launch, DType dtype, int64_t whole);
+
 // Adds scratch of that many bytes.
 Operand add_scratch(Launch& launch, size_t bytes);
 

@@ -3,6 +3,7 @@
 
 #include <limits>
 
+#include "support/integer_limits.hpp"
 #include "support/subject.hpp"
 
 namespace dala::test {
@@ -145,23 +146,6 @@ Subject reduction(long double real_start, Real of_reals,
         return result;
       },
       f32_tolerance, f64_tolerance};
-}
-
-int64_t highest(DType dtype) {
-  switch (dtype) {
-    case DType::u8:
-      return 255;
-    case DType::u32:
-      return 0xffffffff;
-    case DType::s32:
-      return std::numeric_limits<int32_t>::max();
-    default:
-      return std::numeric_limits<int64_t>::max();
-  }
-}
-
-int64_t lowest(DType dtype) {
-  return dtype == DType::u8 || dtype == DType::u32 ? 0 : -highest(dtype) - 1;
 }
 
 constexpr long double kInf = std::numeric_limits<long double>::infinity();
