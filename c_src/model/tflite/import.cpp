@@ -44,6 +44,7 @@ class Importer : public Surroundings {
     Importer other(bytes_, static_cast<size_t>(graph), depth_ + 1);
     other.initializes_ = true;
     other.read_operators();
+    if (!other.starts_at_zero_) Call::unsupported("variables that do not start at 0");
   }
 
   void open_variable(int64_t handle, const std::string& name) override {
@@ -89,7 +90,7 @@ class Importer : public Surroundings {
     const HostTensorPtr known = builder_.known(value);
     bool zeros = known != nullptr;
     for (int64_t i = 0; zeros && i < known->count(); ++i) zeros = known->number(i) == 0;
-    if (!zeros) Call::unsupported("variables that do not start at 0");
+    starts_at_zero_ = starts_at_zero_ && zeros;
   }
 
   const std::string& name_of_handle(int64_t handle) const {
@@ -302,7 +303,8 @@ class Importer : public Surroundings {
 
   const Bytes bytes_;
   const int depth_;
-  bool initializes_ = false;  // the graph sets variables before the first prediction
+  bool initializes_ = false;    // the graph sets variables before the first prediction,
+  bool starts_at_zero_ = true;  // all of them to 0
   File file_;
   Weights weights_;
   GraphBuilder builder_;
