@@ -158,8 +158,8 @@ defmodule Dala.Gpu.Compute do
   ## Example
 
       iex> add = Enum.find(Dala.Gpu.Compute.kernels(), &(&1.name == "elementwise_add"))
-      iex> {add.inputs, add.dtypes}
-      {2, [:f32, :f64, :s32, :s64, :u32, :u8, :s8, :s16, :u16, :u64, :f16, :bf16]}
+      iex> {add.inputs, Enum.take(add.dtypes, 4)}
+      {2, [:f32, :f64, :s32, :s64]}
   """
   @spec kernels() :: [Kernel.info()]
   defdelegate kernels, to: Kernel, as: :list

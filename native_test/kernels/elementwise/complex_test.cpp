@@ -65,7 +65,9 @@ std::vector<std::complex<float>> computed(const std::string& kernel,
   };
   const BufferPtr output = zeros(DType::c64, {static_cast<int64_t>(a.size())});
   run(kernel, {complex_buffer(a), complex_buffer(b)}, output);
-  return read<std::complex<float>>(output);
+  std::vector<std::complex<float>> result;
+  for (int64_t bits : read<int64_t>(output)) result.push_back(complex_of(bits));
+  return result;
 }
 
 }  // namespace
