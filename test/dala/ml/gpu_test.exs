@@ -61,7 +61,7 @@ defmodule Dala.ML.GpuTest do
     assert_error(
       Gpu.predict(model, [a, Compute.buffer([1], {1})]),
       :shape_mismatch,
-      ~s(input "b" has shape {1}, the model takes {n})
+      ~s(input "b" has 1 for the dimension n, input "a" has 2)
     )
   end
 

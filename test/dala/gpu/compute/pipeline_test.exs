@@ -379,7 +379,7 @@ defmodule Dala.Gpu.Compute.PipelineTest do
       assert_raise ArgumentError, ~r/^expected shape to be/, fn -> Pipeline.temporary(3) end
 
       assert_raise ArgumentError, ~r/^expected dtype to be/, fn ->
-        Pipeline.temporary({3}, :f16)
+        Pipeline.temporary({3}, :f8)
       end
 
       # No memory, so no limit either.
