@@ -41,7 +41,7 @@ defmodule Dala.NxSuite do
     beside =
       for lib <- String.split(System.get_env("ERL_LIBS", ""), ":", trim: true),
           path <- [project, "nx/#{project}"],
-          do: Path.expand("../nx-src/#{path}", lib)
+          do: Path.expand("../#{path}", lib)
 
     [System.get_env(String.upcase(project) <> "_SOURCE") | beside]
     |> Enum.reject(&is_nil/1)
