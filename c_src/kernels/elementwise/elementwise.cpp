@@ -121,7 +121,9 @@ bool in_order(const Call& call) {
   const auto* low_integer = std::get_if<int64_t>(&low);
   const auto* high_integer = std::get_if<int64_t>(&high);
   if (low_integer != nullptr && high_integer != nullptr) return *low_integer <= *high_integer;
-  // One of them is beyond every int64, or a float.
+  // One of them is beyond every int64.
+  if (large_low && high_integer != nullptr) return false;
+  if (large_high && low_integer != nullptr) return true;
   return call.number("min") <= call.number("max");
 }
 
