@@ -129,7 +129,12 @@ Tensor Build::kernel(const std::string& name, const std::vector<Tensor>& inputs,
   if (only_shapes()) return output;
   Launch launch = descriptor->plan(call, engine_.planner());
   launch.name = name;
+  const bool computes = !launch.steps.empty();
   add_node(std::move(launch), inputs, output);
+  if (computes && descriptor->body && mode_ == Mode::plan) {
+    nodes_.back().fusible =
+        Fusible{descriptor->body(call, engine_.planner()), call.inputs, call.output};
+  }
   return output;
 }
 

@@ -15,6 +15,7 @@
 #include "model/tflite/import.hpp"
 #include "model/views.hpp"
 #include "model/walk.hpp"
+#include "plan/fusion.hpp"
 
 namespace dala::model {
 namespace {
@@ -270,8 +271,13 @@ Model::PlanPtr Model::make_plan(const std::vector<Shape>& shapes, const Values& 
     tensor.place->output = static_cast<int>(outputs.size());
     outputs.push_back({tensor.place, tensor.storage()});
   }
-  return std::make_shared<plan::Plan>(engine_.runtime(), std::move(build.nodes()),
-                                      std::move(outputs), plan::Plan::Memory::kept);
+  const bool fuse = engine_.runtime().config().fusion;
+  std::vector<plan::Node> nodes;
+  for (plan::Fused& each : plan::fused(build.nodes(), engine_.planner(), fuse)) {
+    if (each.node.launch != nullptr) nodes.push_back(std::move(each.node));
+  }
+  return std::make_shared<plan::Plan>(engine_.runtime(), std::move(nodes), std::move(outputs),
+                                      plan::Plan::Memory::kept);
 }
 
 // Throws NeedsValues.

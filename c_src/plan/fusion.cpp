@@ -124,10 +124,23 @@ std::string fused_name(const Nodes& nodes, const std::vector<size_t>& group) {
   return name;
 }
 
+// The layers of the group, each once: "Exp (a) + Neg (b)"
+std::string fused_label(const Nodes& nodes, const std::vector<size_t>& group) {
+  std::vector<std::string> labels;
+  for (size_t index : group) {
+    const std::string& label = nodes[index].label;
+    const bool known = std::find(labels.begin(), labels.end(), label) != labels.end();
+    if (!label.empty() && !known) labels.push_back(label);
+  }
+  std::string result;
+  for (const std::string& label : labels) result += (result.empty() ? "" : " + ") + label;
+  return result;
+}
+
 Node merged(const Nodes& nodes, const Group& group, Planner& planner) {
   Mixture mixture = mix(nodes, group.nodes);
   Node node;
-  node.label = nodes[group.nodes.front()].label;
+  node.label = fused_label(nodes, group.nodes);
   if (mixture.outputs.empty()) return node;  // all of it goes to temporaries that nobody reads
   Launch launch = fused_launch(mixture.recipe, group.options, planner);
   launch.name = fused_name(nodes, group.nodes);

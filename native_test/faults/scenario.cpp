@@ -9,6 +9,7 @@
 
 #include "kernels/custom/custom_kernel.hpp"
 #include "model/model.hpp"
+#include "runtime/reservation.hpp"
 #include "support/bytes.hpp"
 #include "support/onnx_writer.hpp"
 #include "support/pipeline.hpp"
@@ -93,6 +94,21 @@ void drawing() {
   expected[0] = expected[1] = expected[2] = 9;
   expected[3] = 255;
   expect(read<uint8_t>(image) == expected, "a rectangle");
+}
+
+// The place in the order comes first, the stages later.
+void reserved_commands() {
+  const BufferPtr x = buffer(ramp(100));
+  const BufferPtr y = zeros(DType::f32, {100});
+  const auto reserved = runtime().scheduler().reserve({x}, y, nullptr, nullptr);
+  const Stage after = engine().stage("neg", {y}, x, {});
+  const CommandId last = runtime().scheduler().submit({after}, nullptr, nullptr);
+  engine().complete(*reserved, "relu", {});
+  runtime().wait(reserved->id());
+  runtime().wait(last);
+  std::vector<float> expected = ramp(100);
+  for (float& each : expected) each = -std::max(each, 0.0F);
+  expect(read<float>(x) == expected, "a reserved command");
 }
 
 void pipelines() {
@@ -243,6 +259,7 @@ const std::vector<Part>& parts() {
       {"drawing", drawing},
       {"pipelines", pipelines},
       {"calls", calls},
+      {"reserved commands", reserved_commands},
       {"custom kernels", custom_kernels},
       {"models", models},
       {"cancelled commands", cancelled_commands},
