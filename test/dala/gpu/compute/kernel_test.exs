@@ -594,32 +594,6 @@ defmodule Dala.Gpu.Compute.KernelTest do
       assert_error(Kernel.unregister(:relu), :unknown_kernel, "relu")
     end
 
-    test "parameters of u64 and c64" do
-      largest = 0xFFFFFFFFFFFFFFFF
-      a = zeros({2}, :u64)
-      assert Kernel.run(:fill, [], a, value: largest) == :ok
-      assert Compute.read_list(a) == [largest, largest]
-
-      assert_error(
-        Kernel.run(:fill, [], a, value: -1),
-        :invalid_param,
-        "value of fill must be an integer between 0 and #{largest} for u64, got -1"
-      )
-
-      bounds = [min: 0x8000000000000000, max: 0x7FFFFFFFFFFFFFFF]
-      assert_error(Kernel.run(:clamp, [a], a, bounds), :invalid_param, "min of clamp must be at")
-
-      c = zeros({2}, :c64)
-      assert Kernel.run(:fill, [], c, value: {1, -2}) == :ok
-      assert Compute.read_list(c) == [{1.0, -2.0}, {1.0, -2.0}]
-
-      assert_error(
-        Kernel.run(:fill, [], c, value: "x"),
-        :invalid_param,
-        "value of fill must be a number or a pair of numbers, got x"
-      )
-    end
-
     test "malformed arguments raise" do
       for {arguments, message} <- [
             {[1, "source"], ~r/kernel's name/},
