@@ -87,6 +87,8 @@ void visit_windows(const Case& example, Visit visit) {
 
 Tensor largest(const Case& example, const std::vector<Tensor>& inputs) {
   Tensor result(example.output);
+  const std::vector<__int128> numbers = numbers_of(inputs[0]);
+  std::vector<__int128> picked(result.is_real() ? 0 : result.size());
   visit_windows(example, [&](size_t index, const std::vector<size_t>& seen, int64_t) {
     const auto pick = [&](const auto& from, auto& to) {
       to[index] = from[seen.at(0)];
@@ -95,9 +97,10 @@ Tensor largest(const Case& example, const std::vector<Tensor>& inputs) {
     if (result.is_real()) {
       pick(inputs[0].reals, result.reals);
     } else {
-      pick(inputs[0].integers, result.integers);
+      pick(numbers, picked);
     }
   });
+  set_numbers(result, picked);
   return result;
 }
 
