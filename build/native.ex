@@ -55,8 +55,14 @@ defmodule Dala.Gpu.Build.Native do
 
       true ->
         make!(root, app_path, erts)
-        Cache.store(key, priv(app_path))
-        stamp!(app_path, key, "make")
+
+        # A source that was changed meanwhile may or may not be in the library; the next run sees.
+        if key(root, version, erts) == key do
+          Cache.store(key, priv(app_path))
+          stamp!(app_path, key, "make")
+        else
+          stamp!(app_path, "changed", "make")
+        end
     end
   end
 

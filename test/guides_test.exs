@@ -96,7 +96,9 @@ defmodule Dala.GuidesTest do
       small: Compute.buffer([1, 2, 3, 4], {2, 2}, :u8),
       large: zeros({4, 6}, :u8),
       table: Compute.buffer(Enum.map(0..255, &(255 - &1)), {256}, :u8),
-      recoloured: zeros({3, 6}, :u8)
+      recoloured: zeros({3, 6}, :u8),
+      numbers: counting(1000),
+      sums: zeros({16})
     ]
 
     Code.eval_string(Enum.join(code("guides/custom_kernels.md"), "\n"), binding)
@@ -114,6 +116,8 @@ defmodule Dala.GuidesTest do
     below = [3, 3, 3, 4, 4, 4]
     assert Compute.read_list(binding[:large]) == above ++ above ++ below ++ below
     assert Compute.read_list(binding[:recoloured]) == Enum.map(0..17, &(255 - &1))
+    sums = for part <- Enum.chunk_every(1..1000, 64), do: Enum.sum(part) * 1.0
+    assert Compute.read_list(binding[:sums]) == sums
   end
 
   test "the examples on surfaces" do

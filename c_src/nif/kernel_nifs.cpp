@@ -1,6 +1,7 @@
 // The kernels there are, and those that users add.
 #include <functional>
 
+#include "kernels/custom/build_error.hpp"
 #include "kernels/custom/custom_kernel.hpp"
 #include "kernels/elementwise/expression.hpp"
 #include "nif/boundary.hpp"
@@ -139,6 +140,8 @@ Term kernel_register(ErlNifEnv* env, std::string name, std::string source, Term 
     custom.inputs = static_cast<int>(fine::decode<int64_t>(env, option(env, options, "inputs")));
     custom.params = fine::decode<std::vector<std::string>>(env, option(env, options, "params"));
     custom.range = fine::decode<std::string>(env, option(env, options, "range"));
+    custom.items = fine::decode<std::vector<int64_t>>(env, option(env, options, "items"));
+    custom.local = fine::decode<std::vector<int64_t>>(env, option(env, options, "local"));
     custom.entry = fine::decode<std::string>(env, option(env, options, "entry"));
     custom.summary = fine::decode<std::string>(env, option(env, options, "summary"));
     custom.trusted = fine::decode<bool>(env, option(env, options, "trusted"));
@@ -151,6 +154,10 @@ Term kernel_register(ErlNifEnv* env, std::string name, std::string source, Term 
     for (const auto& [argument, size] :
          fine::decode<std::vector<Size>>(env, option(env, options, "sizes"))) {
       custom.sizes.emplace(argument, size);
+    }
+    for (const auto& [argument, elements] :
+         fine::decode<std::vector<Size>>(env, option(env, options, "local_memory"))) {
+      custom.local_memory.emplace(argument, elements);
     }
     const std::string kernel = custom.name;
     return register_on_builder(env, kernel, ref, [custom = std::move(custom)](Engine& engine) {
@@ -170,7 +177,11 @@ Term kernel_elementwise(ErlNifEnv* env, std::string name, std::string expression
     return register_on_builder(env, name, ref, [=](Engine& engine) {
       Descriptor descriptor = make_pointwise_expression(name, expression, inputs, params);
       if (!summary.empty()) descriptor.summary = summary;
-      build_sample(descriptor, engine);
+      try {
+        build_sample(descriptor, engine);
+      } catch (const Error& error) {
+        throw located_in_expression(error, name, expression, expression_column());
+      }
       return descriptor;
     });
   });

@@ -129,6 +129,17 @@ defmodule Dala.Gpu.Build.NativeTest do
       assert runs(root) == 10
     end
 
+    test "sources that change during a build are built once more", %{root: root, app: app} do
+      make = File.read!(Path.join(root, "Makefile"))
+      File.write!(Path.join(root, "Makefile"), make <> "\t@echo 'int two;' >c_src/two.cpp\n")
+      {:ok, _output} = ensure(root, app)
+      assert File.ls!(Cache.folder()) == []
+      {:ok, _output} = ensure(root, app)
+      assert runs(root) == 2
+      assert length(File.ls!(Cache.folder())) == 1
+      assert {:noop, ""} = ensure(root, app)
+    end
+
     test "a failed build is an error", %{root: root, app: app} do
       File.write!(Path.join(root, "Makefile"), "native:\n\t@false\n")
 

@@ -2,12 +2,15 @@
 
 #include <algorithm>
 #include <array>
+#include <map>
 #include <memory>
 #include <optional>
 #include <sstream>
+#include <string_view>
 #include <tuple>
 #include <utility>
 
+#include "kernels/custom/build_error.hpp"
 #include "kernels/custom/kernel_arguments.hpp"
 #include "kernels/custom/lengths.hpp"
 #include "kernels/custom/source_lexer.hpp"
@@ -25,7 +28,9 @@ struct Compiled {
   std::optional<Lengths> lengths;
   bool pixels = false;  // one work-item per pixel instead of per element
   bool trusted = false;
-  std::array<size_t, 3> required_local{};  // zeros if the source does not fix a work-group size
+  std::vector<int64_t> items;  // work-items of any call; empty if calls determine them
+  std::map<std::string, int64_t> local_memory;
+  std::array<size_t, 3> required_local{};  // zeros if neither source nor caller fixes the size
 };
 
 [[noreturn]] void refuse(const std::string& sentence) {
@@ -83,6 +88,12 @@ void check_arguments(const CustomSource& custom, const Compiled& kernel) {
         refuse(text("argument ", argument.name, " of ", custom.name,
                     " is neither one of its params nor one of n, width, height, channels"));
       }
+    } else if (argument.kind == KernelArgument::Kind::local) {
+      if (!custom.local_memory.contains(argument.name)) {
+        refuse(text("argument ", argument.name, " of ", custom.name,
+                    " is __local; state its number of elements, as in local_memory: [",
+                    argument.name, ": 256]"));
+      }
     } else {
       refuse(
           text("argument ", argument.name, " of ", custom.name, " has the type ", argument.type,
@@ -96,6 +107,15 @@ void check_arguments(const CustomSource& custom, const Compiled& kernel) {
   if (inputs != custom.inputs) {
     refuse(text(custom.name, " is registered with ", custom.inputs,
                 " inputs, but its source takes ", inputs));
+  }
+  for (const auto& memory : custom.local_memory) {
+    const bool found = std::any_of(
+        kernel.arguments.begin(), kernel.arguments.end(), [&memory](const KernelArgument& each) {
+          return each.name == memory.first && each.kind == KernelArgument::Kind::local;
+        });
+    if (!found) {
+      refuse(text("the source of ", custom.name, " has no __local argument named ", memory.first));
+    }
   }
   for (const std::string& param : custom.params) {
     if (param == "n" || param == "width" || param == "height" || param == "channels") {
@@ -173,9 +193,16 @@ std::vector<size_t> group_sizes(const Device& device) {
 
 Range choose_range(const Compiled& kernel, const Call& call, const Device& device) {
   Range range;
-  const auto [width, height] = kernel.lengths->items(call);
-  range.global = {width, height, 1};
-  if (kernel.pixels) range.dimensions = 2;
+  if (kernel.items.empty()) {
+    const std::pair<size_t, size_t> items = kernel.lengths->items(call);
+    range.global = {items.first, items.second, 1};
+    if (kernel.pixels) range.dimensions = 2;
+  } else {
+    for (size_t i = 0; i < kernel.items.size(); ++i) {
+      range.global[i] = static_cast<size_t>(kernel.items[i]);
+    }
+    range.dimensions = static_cast<int>(kernel.items.size());
+  }
   if (kernel.required_local[0] != 0) {
     range.local = kernel.required_local;
     for (size_t i = 0; i < 3; ++i) {
@@ -217,6 +244,11 @@ Launch plan_call(const Compiled& kernel, const Call& call, const Device& device)
   for (const KernelArgument& argument : kernel.arguments) {
     if (argument.kind == KernelArgument::Kind::buffer) {
       step.arguments.emplace_back(argument.name == "output" ? output() : input(next_input++));
+      continue;
+    }
+    if (argument.kind == KernelArgument::Kind::local) {
+      const auto elements = static_cast<size_t>(kernel.local_memory.at(argument.name));
+      step.arguments.emplace_back(LocalMemory{elements * argument.bytes});
       continue;
     }
     const auto length = kernel.lengths->find(argument.name);
@@ -272,40 +304,98 @@ std::vector<std::string> written_kernels(const std::vector<SourceToken>& tokens)
 }
 
 // Rejects a kernel with more local memory than the device has: some drivers abort at its launch.
-void check_local_memory(const CustomSource& custom, const ClKernel& kernel, const Device& device) {
-  cl_ulong bytes = 0;
-  check(cl().clGetKernelWorkGroupInfo(kernel.get(), device.info().id, CL_KERNEL_LOCAL_MEM_SIZE,
-                                      sizeof(bytes), &bytes, nullptr),
+void check_local_memory(const CustomSource& custom, const Compiled& kernel, const ClKernel& object,
+                        const Device& device) {
+  cl_ulong declared = 0;
+  check(cl().clGetKernelWorkGroupInfo(object.get(), device.info().id, CL_KERNEL_LOCAL_MEM_SIZE,
+                                      sizeof(declared), &declared, nullptr),
         "clGetKernelWorkGroupInfo");
-  if (bytes <= device.info().local_memory) return;
-  throw Error(Reason::unsupported, text(custom.name, " uses ", bytes, " bytes of __local memory; ",
-                                        device.info().name, " has ", device.info().local_memory));
+  // As doubles: the numbers are those of the caller.
+  auto bytes = static_cast<double>(declared);
+  for (const KernelArgument& argument : kernel.arguments) {
+    const auto found = custom.local_memory.find(argument.name);
+    if (argument.kind != KernelArgument::Kind::local || found == custom.local_memory.end())
+      continue;
+    bytes += static_cast<double>(found->second) * static_cast<double>(argument.bytes);
+  }
+  if (bytes <= static_cast<double>(device.info().local_memory)) return;
+  throw Error(Reason::unsupported, text(custom.name, " uses ", static_cast<uint64_t>(bytes),
+                                        " bytes of __local memory; ", device.info().name, " has ",
+                                        device.info().local_memory));
+}
+
+// The work-group size that the caller fixes, beside that of the source.
+void fix_group(const CustomSource& custom, Compiled& kernel, const Device& device) {
+  if (custom.local.empty()) return;
+  const size_t dimensions = custom.items.empty() ? (kernel.pixels ? 2 : 1) : custom.items.size();
+  if (custom.local.size() > dimensions) {
+    refuse(text("local of ", custom.name, " has ", custom.local.size(), " dimensions, its range ",
+                dimensions));
+  }
+  std::array<size_t, 3> local{1, 1, 1};
+  uint64_t items = 1;
+  for (size_t i = 0; i < custom.local.size(); ++i) {
+    local[i] = static_cast<size_t>(custom.local[i]);
+    items *= local[i];
+  }
+  const uint64_t most = std::max<uint64_t>(1, device.info().max_work_group);
+  if (items > most) {
+    throw Error(Reason::unsupported, text("a work-group of ", custom.name, " has ", items,
+                                          " work-items; ", device.info().name, " allows ", most));
+  }
+  if (kernel.required_local[0] != 0 && kernel.required_local != local) {
+    refuse(text("the source of ", custom.name,
+                " requires another work-group size than local: reqd_work_group_size"));
+  }
+  kernel.required_local = local;
+}
+
+// Drivers that implement the built-in functions as macros rename arguments of these names, such as
+// `sign` to `_cl_sign`; the caller means the name in the source.
+void restore_names(const std::vector<SourceToken>& tokens, std::vector<KernelArgument>& arguments) {
+  constexpr std::string_view kPrefix = "_cl_";
+  for (KernelArgument& argument : arguments) {
+    const bool written = std::any_of(tokens.begin(), tokens.end(), [&argument](const auto& token) {
+      return token.spelling == argument.name;
+    });
+    if (!written && argument.name.starts_with(kPrefix)) argument.name.erase(0, kPrefix.size());
+  }
 }
 
 bool uses_pixels(const CustomSource& custom, const std::string& source) {
+  if (!custom.items.empty()) return false;
   if (custom.range != "auto") return custom.range == "pixels";
   return source.find("get_global_id(1)") != std::string::npos;
 }
 
 // Compiles the source, and the kernel for its usual launches or the only one that it allows.
-void build(const CustomSource& custom, const std::string& source, Compiled& kernel,
+void build(const CustomSource& custom, const CheckedSource& source, Compiled& kernel,
            Planner& planner) {
   const Device& device = planner.device();
-  const std::vector<std::string> written = written_kernels(tokens_of(source));
+  const std::vector<SourceToken> tokens = tokens_of(source.text);
+  const std::vector<std::string> written = written_kernels(tokens);
   const std::string& requested = custom.entry.empty() ? custom.name : custom.entry;
   const std::string entry = written.size() == 1 ? written.front() : requested;
-  kernel.pixels = uses_pixels(custom, source);
-  kernel.program = planner.foreign_program(source, "-cl-kernel-arg-info");
-  kernel.program->build_from_source(usual_launches(entry, kernel.pixels, device));
+  kernel.pixels = uses_pixels(custom, source.text);
+  // Drivers may put lines of their own in front of a source.
+  kernel.program =
+      planner.foreign_program("#line 1 \"source\"\n" + source.text, "-cl-kernel-arg-info");
+  try {
+    kernel.program->build_from_source(usual_launches(entry, kernel.pixels, device));
+  } catch (const Error& error) {
+    throw located(error, custom.name, source);
+  }
   kernel.entry = choose_entry(custom, kernel_names(kernel.program->get()));
 
   const ClKernel object = kernel.program->create_kernel(kernel.entry);
-  check_local_memory(custom, object, device);
   kernel.arguments = kernel_arguments(object.get());
+  restore_names(tokens, kernel.arguments);
+  check_local_memory(custom, kernel, object, device);
   check(cl().clGetKernelWorkGroupInfo(
             object.get(), device.info().id, CL_KERNEL_COMPILE_WORK_GROUP_SIZE,
             sizeof(kernel.required_local), kernel.required_local.data(), nullptr),
         "clGetKernelWorkGroupInfo");
+  fix_group(custom, kernel, device);
   const std::array<size_t, 3>& local = kernel.required_local;
   if (local[0] != 0) kernel.program->build_for(kernel.entry, {local, local, 3});
 }
@@ -316,6 +406,8 @@ Descriptor make_custom_kernel(const CustomSource& custom, Planner& planner) {
   auto kernel = std::make_shared<Compiled>();
   kernel->name = custom.name;
   kernel->trusted = custom.trusted;
+  kernel->items = custom.items;
+  kernel->local_memory = custom.local_memory;
   build(custom, checked_source(custom.name, custom.source, custom.headers), *kernel, planner);
   kernel->lengths.emplace(custom.name, kernel->arguments, custom.params, custom.sizes,
                           kernel->pixels);

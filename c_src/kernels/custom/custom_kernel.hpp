@@ -19,7 +19,13 @@ struct CustomSource {
   int inputs = 1;
   std::vector<std::string> params;  // names of the scalar arguments that callers set
   std::string range = "auto";       // "elements", "pixels", or "auto"
-  std::string entry;                // the kernel's name in the source; "" if there is only one
+  // Work-items in one to three dimensions, in place of `range`, and of a work-group; empty if not
+  // given.
+  std::vector<int64_t> items;
+  std::vector<int64_t> local;
+  // The number of elements of each `__local` pointer, by the name of its argument.
+  std::map<std::string, int64_t> local_memory;
+  std::string entry;  // the kernel's name in the source; "" if there is only one
   std::string summary;
   Headers headers;  // that the source may include
   // The minimum number of elements of a buffer, by the name of its argument, if it is independent

@@ -85,6 +85,23 @@ const ScalarType* find_scalar(const std::string& type) {
   return found == std::end(kScalars) ? nullptr : found;
 }
 
+// The bytes of an element of `__local` memory, such as "float4"; 0 for a type that is not a scalar
+// or a vector of scalars.
+size_t element_bytes(std::string type) {
+  size_t lanes = 0;
+  size_t scale = 1;
+  while (!type.empty() && std::isdigit(static_cast<unsigned char>(type.back())) != 0) {
+    lanes += scale * static_cast<size_t>(type.back() - '0');
+    scale *= 10;
+    type.pop_back();
+  }
+  const ScalarType* scalar = find_scalar(type);
+  if (scalar == nullptr || lanes > 16) return 0;
+  // A vector of three has the size of one of four.
+  const size_t stored = lanes == 0 ? 1 : lanes == 3 ? 4 : lanes;
+  return stored * scalar->bytes(0).size();
+}
+
 }  // namespace
 
 std::vector<KernelArgument> kernel_arguments(cl_kernel kernel) {
@@ -109,6 +126,8 @@ std::vector<KernelArgument> kernel_arguments(cl_kernel kernel) {
       const bool global =
           space == CL_KERNEL_ARG_ADDRESS_GLOBAL || space == CL_KERNEL_ARG_ADDRESS_CONSTANT;
       if (global && argument.element) argument.kind = KernelArgument::Kind::buffer;
+      if (space == CL_KERNEL_ARG_ADDRESS_LOCAL) argument.bytes = element_bytes(pointee);
+      if (argument.bytes != 0) argument.kind = KernelArgument::Kind::local;
     } else if (find_scalar(argument.type) != nullptr) {
       argument.kind = KernelArgument::Kind::scalar;
       argument.element = split_vector(argument.type).first;

@@ -1,6 +1,7 @@
 // The arguments of a kernel as reported by the OpenCL compiler.
 #pragma once
 
+#include <cstddef>
 #include <optional>
 #include <string>
 #include <vector>
@@ -11,13 +12,14 @@
 namespace dala {
 
 struct KernelArgument {
-  enum class Kind { buffer, scalar, other };
+  enum class Kind { buffer, scalar, local, other };
   std::string name;
   std::string type;  // as written, e.g. "uchar4*"
   Kind kind = Kind::other;
   std::optional<DType> element;  // of a buffer, and of a scalar whose type is a dtype
   int lanes = 1;                 // 4 for uchar4*
   bool is_const = false;
+  size_t bytes = 0;  // of an element of `__local` memory
 };
 
 // Needs a kernel that was built from source with -cl-kernel-arg-info.

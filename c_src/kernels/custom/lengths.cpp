@@ -41,7 +41,7 @@ Lengths::Lengths(std::string kernel, std::vector<KernelArgument> arguments,
       scalars_.push_back(argument.name);
     } else if (argument.name == "output") {
       output_ = std::move(argument);
-    } else {
+    } else if (argument.kind == KernelArgument::Kind::buffer) {
       inputs_.push_back(std::move(argument));
     }
   }

@@ -85,24 +85,30 @@ class Check {
  public:
   Check(const std::string& kernel, const Headers& headers) : kernel_(kernel), headers_(headers) {}
 
-  std::string run(const std::string& source) {
+  CheckedSource run(const std::string& source) {
     check_bytes(source);
-    std::string whole = with_headers(source, 0);
-    const Tokens tokens = tokens_of(whole);
+    whole_ = with_headers(source, "", 0);
+    const Tokens tokens = tokens_of(whole_.text);
     const SourceLines lines = lines_of(tokens);
     for (const Tokens& directive : lines.directives) check_directive(directive);
     check_words(tokens);
     check_attributes(tokens);
     check_pasted(tokens);
     check_declared(lines);
-    return whole;
+    return std::move(whole_);
   }
 
  private:
+  // `line` counts in the whole, once there is one, and before that in the file at hand.
   [[noreturn]] void refuse(int line, const std::string& problem) const {
+    const auto index = static_cast<size_t>(line - 1);
+    SourceOrigin origin{file_, line};
+    if (index < whole_.lines.size()) origin = whole_.lines[index];
+    const std::string file =
+        origin.header.empty() ? "the source" : text("the header ", origin.header);
     throw Error(Reason::invalid_param,
-                text("line ", line, " of the source of ", kernel_, " ", problem),
-                {{"line", int64_t{line}}});
+                text("line ", origin.line, " of ", file, " of ", kernel_, " ", problem),
+                {{"line", int64_t{origin.line}}});
   }
 
   void check_bytes(const std::string& source) const {
@@ -121,23 +127,46 @@ class Check {
     }
   }
 
-  // Replaces each #include by the text of its header. The compiler never opens a file.
-  std::string with_headers(const std::string& source, int depth) {
-    std::string result;
-    size_t copied = 0;
-    for (const Tokens& directive : lines_of(tokens_of(source)).directives) {
-      if (directive.empty() || !directive.front().is("include")) continue;
-      result += source.substr(copied, directive.front().begin - copied);
-      result += header_of(directive, depth);
-      copied = directive.back().end;
-      if (result.size() > kMaxBytes) {
-        refuse(directive.front().line, text("includes more than ", kMaxBytes, " bytes"));
-      }
+  // Appends text that starts in this line of a file.
+  static void append(CheckedSource& whole, const std::string& piece, const std::string& file,
+                     int line) {
+    whole.text += piece;
+    for (char c : piece) {
+      if (c == '\n') whole.lines.push_back({file, ++line});
     }
-    return result + source.substr(copied);
   }
 
-  std::string header_of(const Tokens& directive, int depth) {
+  // Appends a header, which starts in the line of its #include.
+  static void append(CheckedSource& whole, const CheckedSource& header) {
+    whole.text += header.text;
+    whole.lines.back() = header.lines.front();
+    whole.lines.insert(whole.lines.end(), header.lines.begin() + 1, header.lines.end());
+  }
+
+  // Replaces each #include by the text of its header. The compiler never opens a file.
+  CheckedSource with_headers(const std::string& source, const std::string& file, int depth) {
+    CheckedSource result{"", {{file, 1}}};
+    size_t copied = 0;
+    int line = 1;
+    for (const Tokens& directive : lines_of(tokens_of(source)).directives) {
+      if (directive.empty() || !directive.front().is("include")) continue;
+      file_ = file;
+      append(result, source.substr(copied, directive.front().begin - copied), file, line);
+      line = directive.front().line;
+      const CheckedSource header = header_of(directive, depth);
+      // What follows the directive is in its line again.
+      append(result, header);
+      result.lines.back() = {file, line};
+      copied = directive.back().end;
+      file_ = file;
+      if (result.text.size() > kMaxBytes)
+        refuse(line, text("includes more than ", kMaxBytes, " bytes"));
+    }
+    append(result, source.substr(copied), file, line);
+    return result;
+  }
+
+  CheckedSource header_of(const Tokens& directive, int depth) {
     const int line = directive.front().line;
     std::string name;
     for (size_t i = 1; i < directive.size(); ++i) name += directive[i].spelling;
@@ -158,10 +187,13 @@ class Check {
     if (depth >= kMaxDepth) {
       refuse(line, text("includes ", name, " more than ", kMaxDepth, " levels deep"));
     }
+    file_ = name;
     check_bytes(header->second);
-    if (once_.contains(name)) return "";
+    if (once_.contains(name)) return {"", {{name, 1}}};
     if (has_pragma_once(header->second)) once_.insert(name);
-    return with_headers(header->second, depth + 1) + "\n";
+    CheckedSource content = with_headers(header->second, name, depth + 1);
+    append(content, "\n", name, 0);
+    return content;
   }
 
   static bool has_pragma_once(const std::string& source) {
@@ -348,6 +380,8 @@ class Check {
 
   const std::string& kernel_;
   const Headers& headers_;
+  CheckedSource whole_;  // empty until all headers are in
+  std::string file_;     // the header at hand; "" for the source
   int included_ = 0;
   std::set<std::string> once_;    // headers with #pragma once that have been included
   std::set<std::string> macros_;  // that the source defines
@@ -356,8 +390,8 @@ class Check {
 
 }  // namespace
 
-std::string checked_source(const std::string& kernel, const std::string& source,
-                           const Headers& headers) {
+CheckedSource checked_source(const std::string& kernel, const std::string& source,
+                             const Headers& headers) {
   return Check(kernel, headers).run(source);
 }
 

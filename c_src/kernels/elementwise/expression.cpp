@@ -103,13 +103,15 @@ bool calls_function(const std::string& expression) {
   return false;
 }
 
+constexpr std::string_view kReturn = "  return (T)(";
+
 // static inline T NAME(T x, T scale) { return (T)(x * scale); }
 std::string function_source(const std::string& expression, int inputs,
                             const std::vector<std::string>& params) {
   std::vector<std::string> arguments;
   for (int i = 0; i < inputs; ++i) arguments.push_back(text("T ", kInputNames[i]));
   for (const std::string& param : params) arguments.push_back("T " + param);
-  return text("static inline T NAME(", join(arguments, ", "), ") {\n  return (T)(", expression,
+  return text("static inline T NAME(", join(arguments, ", "), ") {\n", kReturn, expression,
               ");\n}\n");
 }
 
@@ -143,6 +145,8 @@ std::vector<Value> values_of(const Call& call, const std::vector<std::string>& p
 }
 
 }  // namespace
+
+int expression_column() { return static_cast<int>(kReturn.size()) + 1; }
 
 Descriptor make_pointwise_expression(const std::string& name, const std::string& expression,
                                      int inputs, const std::vector<std::string>& params) {

@@ -15,4 +15,7 @@ namespace dala {
 Descriptor make_pointwise_expression(const std::string& name, const std::string& expression,
                                      int inputs, const std::vector<std::string>& params);
 
+// The column of the generated function in which the expression starts: for messages of compilers.
+int expression_column();
+
 }  // namespace dala

@@ -13,7 +13,7 @@ using namespace dala;
 namespace {
 
 std::string checked(const std::string& source, const Headers& headers = {}) {
-  return checked_source("k", source, headers);
+  return checked_source("k", source, headers).text;
 }
 
 std::string refusal_of(const std::string& source, const Headers& headers = {}) {

@@ -56,6 +56,8 @@ defmodule Dala.Gpu.Compute.Kernel do
   alias Dala.Gpu.Compute.{Argument, Buffer, Command, Error, Native, Runtime, Watcher}
 
   @most_params 64
+  @most_items 0x7FFFFFFF
+  @most_group 65_536
 
   @type name :: atom() | String.t()
 
@@ -188,8 +190,9 @@ defmodule Dala.Gpu.Compute.Kernel do
   Registers a kernel written in OpenCL C, or replaces the custom kernel of that name.
 
   The source is compiled immediately, in a separate operating system process. If that fails, or
-  takes longer than `config :dala_gpu, build_timeout:` allows, the error's reason is `:build_failed`
-  and `details.log` is the compiler's output. Sources with constructs that no kernel needs, such as
+  takes longer than `config :dala_gpu, build_timeout:` allows, the error's reason is `:build_failed`.
+  Its message has the first line of your source that does not compile, `details.line` and
+  `details.column` the place, and `details.log` the compiler's output. Sources with constructs that no kernel needs, such as
   inline assembly or files to include, are rejected with `:invalid_param`.
 
   ## Options
@@ -198,7 +201,12 @@ defmodule Dala.Gpu.Compute.Kernel do
     * `:params` - the names of the parameters, up to 64 atoms or strings, none by default
     * `:range` - the number of work items: `:elements` is one per element of the output, `:pixels`
       is width by height of the image, `:auto` (the default) is `:pixels` if the source calls
-      `get_global_id(1)`, `:elements` otherwise
+      `get_global_id(1)`, `:elements` otherwise. A tuple of one to three integers, such as `{64, 64}`,
+      is the same number for every call
+    * `:local` - the number of work items in a work-group, a tuple such as `{16, 16}`, by default chosen
+      by the library. The range is rounded up to a multiple of it, so the kernel must check its indices
+    * `:local_memory` - the number of elements of each `__local` pointer, by argument name:
+      `[tile: 256]`
     * `:entry` - the name of the kernel function, by default the registered name, or the only kernel
       function of the source
     * `:summary` - a sentence for `list/0`
@@ -227,6 +235,8 @@ defmodule Dala.Gpu.Compute.Kernel do
         inputs: 1,
         params: [],
         range: :auto,
+        local: {},
+        local_memory: [],
         entry: nil,
         summary: "",
         headers: %{},
@@ -238,6 +248,9 @@ defmodule Dala.Gpu.Compute.Kernel do
       inputs: count!(opts[:inputs]),
       params: names!(opts[:params]),
       range: range!(opts[:range]),
+      items: items!(opts[:range]),
+      local: group!(opts[:local]),
+      local_memory: local_memory!(opts[:local_memory]),
       entry: entry!(opts[:entry]),
       summary: text!(:summary, opts[:summary]),
       headers: headers!(opts[:headers]),
@@ -436,10 +449,46 @@ defmodule Dala.Gpu.Compute.Kernel do
   end
 
   defp range!(range) when range in [:auto, :elements, :pixels], do: Atom.to_string(range)
+  defp range!(_items), do: "auto"
 
-  defp range!(other) do
+  defp items!(range) when range in [:auto, :elements, :pixels], do: []
+
+  defp items!(range) do
+    dimensions(range, @most_items) ||
+      raise ArgumentError,
+            "expected range: to be :auto, :elements, :pixels or a tuple of one to three positive " <>
+              "integers, got: #{Argument.show(range)}"
+  end
+
+  defp group!({}), do: []
+
+  defp group!(local) do
+    dimensions(local, @most_group) ||
+      raise ArgumentError,
+            "expected local: to be a tuple of one to three integers from 1 to #{@most_group}, " <>
+              "got: #{Argument.show(local)}"
+  end
+
+  defp dimensions(tuple, most) when is_tuple(tuple) and tuple_size(tuple) in 1..3 do
+    sizes = Tuple.to_list(tuple)
+    if Enum.all?(sizes, &(is_integer(&1) and &1 in 1..most)), do: sizes
+  end
+
+  defp dimensions(_other, _most), do: nil
+
+  defp local_memory!(sizes) when is_map(sizes) or is_list(sizes) do
+    Enum.map(sizes, fn
+      {name, size} when size in 1..0xFFFFFFFF -> {name!(name), size}
+      _other -> bad_local_memory!(sizes)
+    end)
+  end
+
+  defp local_memory!(other), do: bad_local_memory!(other)
+
+  defp bad_local_memory!(sizes) do
     raise ArgumentError,
-          "expected range: to be :auto, :elements or :pixels, got: #{Argument.show(other)}"
+          "expected local_memory: to be numbers of elements such as [tile: 256], got: " <>
+            Argument.show(sizes)
   end
 
   defp entry!(nil), do: ""

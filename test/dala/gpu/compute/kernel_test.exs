@@ -527,9 +527,127 @@ defmodule Dala.Gpu.Compute.KernelTest do
           "does not compile"
         )
 
+      assert error.message ==
+               """
+               line 1 of the source of kernel_test_broken does not compile: use of undeclared \
+               identifier 'undeclared'
+                   __kernel void broken(__global float *output) { output[0] = undeclared; }
+                                                                              ^\
+               """
+
+      assert %{line: 1, column: 60} = error.details
       assert error.details.log =~ "undeclared"
       assert Kernel.lookup(:kernel_test_broken) == :error
       assert_error(Kernel.run(:kernel_test_broken, [], counting(1)), :unknown_kernel)
+    end
+
+    test "a mistake below a header has the line that the user wrote" do
+      source = """
+      #include "half.h"
+      __kernel void late(__global float *output) {
+        output[0] = half_of(1.0f) + missing;
+      }
+      """
+
+      headers = %{"half.h" => "float half_of(float x) {\n  return x / 2;\n}\n"}
+      result = Kernel.register(:kernel_test_late, source, inputs: 0, headers: headers)
+      assert_error(result, :build_failed, "line 3 of the source of kernel_test_late")
+
+      headers = %{"half.h" => "float half_of(float x) {\n  return x / two;\n}\n"}
+      result = Kernel.register(:kernel_test_late, source, inputs: 0, headers: headers)
+      assert_error(result, :build_failed, ["line 2 of the header half.h", "return x / two;"])
+    end
+
+    test "an expression that does not compile is shown" do
+      error = assert_error(Kernel.elementwise(:kernel_test_formula, "x * foo"), :build_failed)
+
+      assert error.message =~
+               "the expression of kernel_test_formula does not compile: use of undeclared " <>
+                 "identifier 'foo'\n    x * foo\n        ^"
+    end
+
+    test "parameters may have names of built-in functions" do
+      :ok =
+        Kernel.register(
+          :kernel_test_sign,
+          """
+          __kernel void kernel_test_sign(__global const float *input, __global float *output,
+                                         float sign, int n) {
+            int i = get_global_id(0);
+            if (i < n) output[i] = sign * input[i];
+          }
+          """,
+          params: [:sign]
+        )
+
+      a = Compute.buffer([1, 2], {2})
+      assert Kernel.run(:kernel_test_sign, [a], a, sign: -1) == :ok
+      assert Compute.read_list(a) == [-1.0, -2.0]
+
+      :ok = Kernel.elementwise(:kernel_test_signs, "x * sign + floor", params: [:sign, :floor])
+      assert Kernel.run(:kernel_test_signs, [a], a, sign: 2, floor: 1) == :ok
+      assert Compute.read_list(a) == [-1.0, -3.0]
+    end
+
+    test "a range, a work-group and its local memory of one's own" do
+      # Each work-group of four sums its part of the input in local memory.
+      source = """
+      __kernel void partial_sums(__global const float *input, __global float *output,
+                                 __local float *part, int input_n) {
+        int i = get_global_id(0), l = get_local_id(0);
+        part[l] = i < input_n ? input[i] : 0.0f;
+        barrier(CLK_LOCAL_MEM_FENCE);
+        if (l != 0) return;
+        float sum = 0.0f;
+        for (int k = 0; k < (int)get_local_size(0); ++k) sum += part[k];
+        output[get_group_id(0)] = sum;
+      }
+      """
+
+      opts = [entry: "partial_sums", range: {10}, local: {4}, local_memory: [part: 4]]
+      :ok = Kernel.register(:kernel_test_partial, source, opts)
+      sums = zeros({3})
+      assert Kernel.run(:kernel_test_partial, [counting(10)], sums) == :ok
+      assert Compute.read_list(sums) == [10.0, 26.0, 19.0]
+
+      refused = fn changes, reason, texts ->
+        result = Kernel.register(:kernel_test_refused, source, Keyword.merge(opts, changes))
+        assert_error(result, reason, texts)
+      end
+
+      refused.([local_memory: []], :invalid_param, "local_memory: [part: 256]")
+
+      refused.(
+        [local_memory: [part: 4, more: 1]],
+        :invalid_param,
+        "no __local argument named more"
+      )
+
+      refused.([local_memory: [part: 0xFFFFFFFF]], :unsupported, "bytes of __local memory")
+      refused.([local: {65_536}], :unsupported, "a work-group of kernel_test_refused has 65536")
+      refused.([local: {2, 2}], :invalid_param, "local of kernel_test_refused has 2 dimensions")
+    end
+
+    test "a range of two and three dimensions" do
+      for {range, count} <- [{{2, 3}, 6}, {{2, 3, 4}, 24}] do
+        :ok =
+          Kernel.register(
+            :kernel_test_dimensions,
+            """
+            __kernel void kernel_test_dimensions(__global int *output) {
+              int i = (get_global_id(2) * get_global_size(1) + get_global_id(1)) *
+                      get_global_size(0) + get_global_id(0);
+              output[i] = i + 1;
+            }
+            """,
+            inputs: 0,
+            range: range
+          )
+
+        output = zeros({30}, :s32)
+        assert Kernel.run(:kernel_test_dimensions, [], output) == :ok
+        assert Enum.take(Compute.read_list(output), count + 1) == Enum.to_list(1..count) ++ [0]
+      end
     end
 
     test "arguments that do not fit the declaration" do
@@ -605,7 +723,8 @@ defmodule Dala.Gpu.Compute.KernelTest do
             {[:k, "source", [params: [1]]],
              "expected params: to be a list of atoms or strings, got: 1"},
             {[:k, "source", [range: :lines]],
-             "expected range: to be :auto, :elements or :pixels, got: :lines"},
+             "expected range: to be :auto, :elements, :pixels or a tuple of one to three positive " <>
+               "integers, got: :lines"},
             {[:k, "source", [entry: 1]],
              "expected entry: to be the name of a kernel function, got: 1"},
             {[:k, "source", [summary: nil]], "expected the summary as a string, got: nil"}
