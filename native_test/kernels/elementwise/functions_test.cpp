@@ -244,7 +244,9 @@ TEST_CASE("select says which input has the wrong type") {
         }) == "dtype_mismatch: input 2 of select is s32, expected f32 like input 1");
   CHECK(failure([&] {
           run("bitwise_and", {floats, floats}, floats);
-        }) == "dtype_mismatch: input 0 of bitwise_and is f32, expected s32, s64, u32 or u8");
+        }) ==
+        "dtype_mismatch: input 0 of bitwise_and is f32, "
+        "expected s32, s64, u32, u8, s8, s16, u16 or u64");
 }
 
 }  // namespace dala::test

@@ -297,7 +297,9 @@ TEST_CASE("kernels by index say what does not fit") {
   const BufferPtr indices = zeros(DType::s32, {3});
   CHECK(failure([&] {
           run("take", {floats, floats}, floats);
-        }) == "dtype_mismatch: input 1 of take is f32, expected s32, s64, u32 or u8");
+        }) ==
+        "dtype_mismatch: input 1 of take is f32, "
+        "expected s32, s64, u32, u8, s8, s16, u16 or u64");
   CHECK(failure([&] {
           run("take", {floats, indices}, zeros(DType::f32, {4, 5}));
         }) == "shape_mismatch: the output of take has shape {4, 5}, expected {3, 5}");

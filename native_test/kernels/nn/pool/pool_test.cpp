@@ -142,7 +142,7 @@ TEST_CASE("pooling reports mismatches of shape and parameters") {
         "input's 8 by 8");
   CHECK(failure([&] {
           run("avg_pool2d", {zeros(DType::u8, {1, 2, 8, 8})}, out, {{"size", int64_t{2}}});
-        }) == "dtype_mismatch: input 0 of avg_pool2d is u8, expected f32 or f64");
+        }) == "dtype_mismatch: input 0 of avg_pool2d is u8, expected f32, f64, f16 or bf16");
   CHECK(failure([&] {
           run("max_pool2d", {zeros(DType::f32, {8, 8})}, out, {{"size", int64_t{2}}});
         }) == "shape_mismatch: input 0 of max_pool2d has shape {8, 8}, expected {n, c, h, w}");
