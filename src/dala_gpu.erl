@@ -67,7 +67,8 @@
 -type pipeline() :: 'Elixir.Dala.Gpu.Compute.Pipeline':t().
 %% A fixed sequence of stages that runs again and again.
 
--type dtype() :: f32 | f64 | s32 | s64 | u32 | u8.
+-type dtype() ::
+    f32 | f64 | s32 | s64 | u32 | u8 | f16 | bf16 | s8 | s16 | u16 | u64 | c64.
 -type shape() :: tuple() | [non_neg_integer()].
 -type element() :: number() | nan | infinity | neg_infinity.
 -type kernel() :: atom() | binary() | string().

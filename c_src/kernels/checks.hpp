@@ -1,6 +1,7 @@
 // Rules that descriptors share: types and shapes of operands that must agree.
 #pragma once
 
+#include <iterator>
 #include <string>
 #include <vector>
 
@@ -13,6 +14,20 @@ inline const std::vector<DType> kEveryDType{DType::f32, DType::f64, DType::s32,
                                             DType::s64, DType::u32, DType::u8};
 inline const std::vector<DType> kFloatDTypes{DType::f32, DType::f64};
 inline const std::vector<DType> kIntegerDTypes{DType::s32, DType::s64, DType::u32, DType::u8};
+// The types that are computed in as they are stored.
+inline const std::vector<DType> kPlainDTypes{DType::f32, DType::f64, DType::s32, DType::s64,
+                                             DType::u32, DType::u8,  DType::s8,  DType::s16,
+                                             DType::u16, DType::u64};
+// f16 and bf16 too: kernels have to load and store them by FROM_STORED and TO_STORED, see
+// kernels/element.hpp, or to be described by with_narrow_floats.
+inline const std::vector<DType> kRealDTypes{DType::f32, DType::f64, DType::s32, DType::s64,
+                                            DType::u32, DType::u8,  DType::s8,  DType::s16,
+                                            DType::u16, DType::u64, DType::f16, DType::bf16};
+inline const std::vector<DType> kAllFloatDTypes{DType::f32, DType::f64, DType::f16, DType::bf16};
+inline const std::vector<DType> kAllIntegerDTypes{DType::s32, DType::s64, DType::u32, DType::u8,
+                                                  DType::s8,  DType::s16, DType::u16, DType::u64};
+// Whatever a buffer can hold: for kernels that only move elements.
+inline const std::vector<DType> kMovedDTypes(std::begin(kAllDTypes), std::end(kAllDTypes));
 // The element types of indices.
 inline const std::vector<DType> kIndexDTypes{DType::s32, DType::s64, DType::u32};
 

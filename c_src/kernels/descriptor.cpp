@@ -6,7 +6,9 @@
 #include <cmath>
 #include <limits>
 
+#include "kernels/element.hpp"
 #include "runtime/error.hpp"
+#include "runtime/narrow_float.hpp"
 
 namespace dala {
 namespace {
@@ -49,6 +51,7 @@ std::string range_text(const std::string& kind, const ParamSpec& spec) {
 
 std::optional<double> as_number(const ParamValue& value) {
   if (const auto* integer = std::get_if<int64_t>(&value)) return static_cast<double>(*integer);
+  if (const auto* large = std::get_if<uint64_t>(&value)) return static_cast<double>(*large);
   if (const auto* number = std::get_if<double>(&value)) return *number;
   return std::nullopt;
 }
@@ -75,48 +78,46 @@ ParamValue checked_integer(const Descriptor& kernel, const ParamSpec& spec,
 
 struct IntegerRange {
   int64_t min;
-  int64_t max;
+  uint64_t max;
 };
 
 IntegerRange range_of(DType dtype) {
-  switch (dtype) {
-    case DType::u8:
-      return {0, std::numeric_limits<uint8_t>::max()};
-    case DType::u32:
-      return {0, std::numeric_limits<uint32_t>::max()};
-    case DType::s32:
-      return {std::numeric_limits<int32_t>::min(), std::numeric_limits<int32_t>::max()};
-    default:
-      return {std::numeric_limits<int64_t>::min(), std::numeric_limits<int64_t>::max()};
-  }
+  const int bits = static_cast<int>(8 * size_of(dtype));
+  if (!is_signed(dtype)) return {0, std::numeric_limits<uint64_t>::max() >> (64 - bits)};
+  const uint64_t max = std::numeric_limits<uint64_t>::max() >> (65 - bits);
+  return {-static_cast<int64_t>(max) - 1, max};
 }
 
 // Integers stay integers, so that every s64 keeps its last digit.
 ParamValue checked_element(const Descriptor& kernel, const ParamSpec& spec, DType dtype,
                            const ParamValue& given) {
-  if (is_float(dtype)) {
+  if (!is_integer(dtype)) {
     if (as_number(given)) return given;
     if (const auto* name = std::get_if<std::string>(&given)) {
       if (*name == "nan") return std::numeric_limits<double>::quiet_NaN();
       if (*name == "infinity") return std::numeric_limits<double>::infinity();
       if (*name == "neg_infinity") return -std::numeric_limits<double>::infinity();
     }
-    reject(kernel, spec, "a number", given);
+    const auto* pair = std::get_if<std::vector<double>>(&given);
+    if (dtype == DType::c64 && pair != nullptr && pair->size() == 2) return given;
+    reject(kernel, spec, dtype == DType::c64 ? "a number or a pair of numbers" : "a number", given);
   }
   const IntegerRange range = range_of(dtype);
-  std::optional<int64_t> integer;
-  if (const auto* exact = std::get_if<int64_t>(&given)) integer = *exact;
-  if (const auto* number = std::get_if<double>(&given)) {
-    if (std::trunc(*number) == *number && std::abs(*number) < 0x1p62) {
-      integer = static_cast<int64_t>(*number);
+  if (const auto* exact = std::get_if<int64_t>(&given)) {
+    if (*exact >= range.min && (*exact < 0 || static_cast<uint64_t>(*exact) <= range.max)) {
+      return given;
+    }
+  } else if (const auto* large = std::get_if<uint64_t>(&given)) {
+    if (*large <= range.max) return given;
+  } else if (const auto* number = std::get_if<double>(&given)) {
+    if (std::trunc(*number) == *number && std::abs(*number) < 0x1p62 &&
+        *number >= static_cast<double>(range.min) && *number <= static_cast<double>(range.max)) {
+      return static_cast<int64_t>(*number);
     }
   }
-  if (!integer || *integer < range.min || *integer > range.max) {
-    reject(kernel, spec,
-           text("an integer between ", range.min, " and ", range.max, " for ", to_string(dtype)),
-           given);
-  }
-  return *integer;
+  reject(kernel, spec,
+         text("an integer between ", range.min, " and ", range.max, " for ", to_string(dtype)),
+         given);
 }
 
 // One number or a list of them; whole numbers only for `integers`.
@@ -259,6 +260,7 @@ std::string to_string(const ParamValue& value) {
   struct Visitor {
     std::string operator()(bool flag) const { return flag ? "true" : "false"; }
     std::string operator()(int64_t integer) const { return std::to_string(integer); }
+    std::string operator()(uint64_t integer) const { return std::to_string(integer); }
     std::string operator()(double number) const { return number_text(number); }
     std::string operator()(const std::string& name) const { return name; }
     std::string operator()(const std::vector<double>& numbers) const {
@@ -297,21 +299,17 @@ std::string Call::choice(const std::string& name) const {
 bool Call::flag(const std::string& name) const { return std::get<bool>(params.at(name)); }
 
 Value Call::element(const std::string& name, DType dtype) const {
-  switch (dtype) {
-    case DType::f32:
-      return value(static_cast<float>(number(name)));
-    case DType::f64:
-      return value(number(name));
-    case DType::s32:
-      return value(static_cast<int32_t>(integer(name)));
-    case DType::s64:
-      return value(integer(name));
-    case DType::u32:
-      return value(static_cast<uint32_t>(integer(name)));
-    case DType::u8:
-      return value(static_cast<uint8_t>(integer(name)));
+  const ParamValue& given = params.at(name);
+  if (const auto* integer = std::get_if<int64_t>(&given)) return element_value(dtype, *integer);
+  if (const auto* large = std::get_if<uint64_t>(&given)) {
+    if (dtype == DType::u64) return value(*large);
+    return element_value(dtype, sticky_double(*large));
   }
-  return {};
+  if (const auto* pair = std::get_if<std::vector<double>>(&given)) {
+    return value(
+        std::array<float, 2>{static_cast<float>(pair->at(0)), static_cast<float>(pair->at(1))});
+  }
+  return element_value(dtype, std::get<double>(given));
 }
 
 Call validate(const Descriptor& kernel, std::vector<TensorType> inputs, TensorType output,

@@ -21,8 +21,8 @@ class Planner;
 struct Body;
 
 // A parameter as it comes from the caller. Atoms and strings are both text; a tuple or list of
-// numbers is a vector.
-using ParamValue = Variant<bool, int64_t, double, std::string, std::vector<double>>;
+// numbers is a vector. An integer is a uint64_t only where an int64_t cannot hold it.
+using ParamValue = Variant<bool, int64_t, uint64_t, double, std::string, std::vector<double>>;
 using Params = std::map<std::string, ParamValue>;
 
 std::string to_string(const ParamValue& value);
@@ -36,7 +36,8 @@ struct ParamSpec {
     integer,   // within [min, max]
     integers,  // an integer, or a list of `counts` of them, each within [min, max]
     numbers,   // a number, or a list of `counts` of them, each within [min, max]
-    element,   // a number that the output's element type can hold exactly (floats: any number)
+    element,   // a number that the output's element type can hold exactly (floats: any number;
+               // c64: also a pair of them)
     axis,      // an integer; negative counts from the last axis; range checked against input 0
     axes,      // a list of integers; what they have to be is the descriptor's own rule
     flag,      // true or false

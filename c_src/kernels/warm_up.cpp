@@ -52,7 +52,7 @@ std::optional<Call> sample_call(const Descriptor& descriptor, DType dtype) {
     const std::vector<TensorType> inputs(static_cast<size_t>(descriptor.inputs),
                                          TensorType{dtype, shape});
     for (const Shape& output : {shape, Shape{1}}) {
-      for (DType output_dtype : {dtype, DType::s64, DType::u8}) {
+      for (DType output_dtype : {dtype, DType::s64, DType::u8, DType::f32, DType::c64}) {
         try {
           return validate(descriptor, inputs, {output_dtype, output}, sample_params(descriptor));
         } catch (const Error&) {

@@ -49,6 +49,8 @@ std::vector<double> decode_numbers(ErlNifEnv* env, ERL_NIF_TERM term, const std:
 ParamValue decode_value(ErlNifEnv* env, ERL_NIF_TERM term, const std::string& name) {
   ErlNifSInt64 integer = 0;
   if (enif_get_int64(env, term, &integer) != 0) return int64_t{integer};
+  ErlNifUInt64 large = 0;
+  if (enif_get_uint64(env, term, &large) != 0) return uint64_t{large};
   double real = 0;
   if (enif_get_double(env, term, &real) != 0) return real;
   ErlNifBinary binary;
@@ -141,10 +143,13 @@ Term error(ErlNifEnv* env, const Error& problem) {
 
 std::string shown(ErlNifEnv* env, ERL_NIF_TERM term) {
   ErlNifSInt64 small = 0;
+  ErlNifUInt64 large = 0;
   ErlNifBinary binary;
   switch (enif_term_type(env, term)) {
     case ERL_NIF_TERM_TYPE_INTEGER:
-      if (enif_get_int64(env, term, &small) == 0) return "an integer beyond 64 bits";
+      if (enif_get_int64(env, term, &small) == 0 && enif_get_uint64(env, term, &large) == 0) {
+        return "an integer beyond 64 bits";
+      }
       break;
     case ERL_NIF_TERM_TYPE_LIST:
       return enif_is_empty_list(env, term) != 0 ? "[]" : "a list";
@@ -171,8 +176,7 @@ std::string atom_name(ErlNifEnv* env, ERL_NIF_TERM term) {
 DType decode_dtype(ErlNifEnv* env, ERL_NIF_TERM term) {
   const auto dtype = parse_dtype(atom_name(env, term));
   if (dtype) return *dtype;
-  throw std::invalid_argument("a dtype is one of :f32, :f64, :s32, :s64, :u32 and :u8, got " +
-                              shown(env, term));
+  throw std::invalid_argument("a dtype is one of " + dtype_names() + ", got " + shown(env, term));
 }
 
 TensorType decode_type(ErlNifEnv* env, ERL_NIF_TERM shape, ERL_NIF_TERM dtype) {

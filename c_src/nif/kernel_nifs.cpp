@@ -12,6 +12,7 @@ namespace {
 Term encode_value(ErlNifEnv* env, const ParamValue& value) {
   if (const auto* flag = std::get_if<bool>(&value)) return boolean(env, *flag);
   if (const auto* whole = std::get_if<int64_t>(&value)) return integer(env, *whole);
+  if (const auto* large = std::get_if<uint64_t>(&value)) return unsigned_integer(env, *large);
   if (const auto* real = std::get_if<double>(&value)) return number(env, *real);
   if (const auto* name = std::get_if<std::string>(&value)) return atom(env, *name);
   std::vector<Term> items;

@@ -1,25 +1,53 @@
 #include "runtime/tensor_type.hpp"
 
+#include <iterator>
+
 #include "runtime/error.hpp"
 
 namespace dala {
 
 size_t size_of(DType dtype) {
   switch (dtype) {
+    case DType::u8:
+    case DType::s8:
+      return 1;
+    case DType::f16:
+    case DType::bf16:
+    case DType::s16:
+    case DType::u16:
+      return 2;
     case DType::f32:
     case DType::s32:
     case DType::u32:
       return 4;
     case DType::f64:
     case DType::s64:
+    case DType::u64:
+    case DType::c64:
       return 8;
-    case DType::u8:
-      return 1;
   }
   return 0;
 }
 
-bool is_float(DType dtype) { return dtype == DType::f32 || dtype == DType::f64; }
+bool is_float(DType dtype) {
+  return dtype == DType::f32 || dtype == DType::f64 || is_narrow_float(dtype);
+}
+
+bool is_narrow_float(DType dtype) { return dtype == DType::f16 || dtype == DType::bf16; }
+
+bool is_integer(DType dtype) { return !is_float(dtype) && dtype != DType::c64; }
+
+bool is_signed(DType dtype) {
+  switch (dtype) {
+    case DType::u8:
+    case DType::u16:
+    case DType::u32:
+    case DType::u64:
+      return false;
+    default:
+      return true;
+  }
+}
 
 const char* to_string(DType dtype) {
   switch (dtype) {
@@ -35,6 +63,20 @@ const char* to_string(DType dtype) {
       return "u32";
     case DType::u8:
       return "u8";
+    case DType::f16:
+      return "f16";
+    case DType::bf16:
+      return "bf16";
+    case DType::s8:
+      return "s8";
+    case DType::s16:
+      return "s16";
+    case DType::u16:
+      return "u16";
+    case DType::u64:
+      return "u64";
+    case DType::c64:
+      return "c64";
   }
   return "";
 }
@@ -53,8 +95,29 @@ const char* cl_name(DType dtype) {
       return "uint";
     case DType::u8:
       return "uchar";
+    case DType::s8:
+      return "char";
+    case DType::s16:
+      return "short";
+    case DType::u16:
+    case DType::f16:
+    case DType::bf16:
+      return "ushort";
+    case DType::u64:
+      return "ulong";
+    case DType::c64:
+      return "float2";
   }
   return "";
+}
+
+std::string dtype_names() {
+  std::string names;
+  for (DType dtype : kAllDTypes) {
+    const bool last = dtype == *(std::end(kAllDTypes) - 1);
+    names += text(names.empty() ? ":" : last ? " and :" : ", :", to_string(dtype));
+  }
+  return names;
 }
 
 std::optional<DType> parse_dtype(std::string_view name) {

@@ -10,15 +10,23 @@
 
 namespace dala {
 
-enum class DType : uint8_t { f32, f64, s32, s64, u32, u8 };
+// f16 is IEEE 754 binary16, bf16 the upper half of an f32, c64 a pair of f32: real, imaginary.
+enum class DType : uint8_t { f32, f64, s32, s64, u32, u8, f16, bf16, s8, s16, u16, u64, c64 };
 
-inline constexpr DType kAllDTypes[] = {DType::f32, DType::f64, DType::s32,
-                                       DType::s64, DType::u32, DType::u8};
+inline constexpr DType kAllDTypes[] = {DType::f32, DType::f64, DType::s32,  DType::s64, DType::u32,
+                                       DType::u8,  DType::f16, DType::bf16, DType::s8,  DType::s16,
+                                       DType::u16, DType::u64, DType::c64};
 
 size_t size_of(DType dtype);
-bool is_float(DType dtype);
+bool is_float(DType dtype);         // f16 and bf16 among them, c64 not
+bool is_narrow_float(DType dtype);  // f16 and bf16, which are computed as f32
+bool is_integer(DType dtype);
+bool is_signed(DType dtype);         // has negative values
 const char* to_string(DType dtype);  // "f32", as in Elixir
-const char* cl_name(DType dtype);    // "float", as in OpenCL C
+// "float", as memory is declared in OpenCL C; f16 and bf16 are ushort there, since a variable of
+// type half takes an extension.
+const char* cl_name(DType dtype);
+std::string dtype_names();  // ":f32, :f64, ... and :c64"
 std::optional<DType> parse_dtype(std::string_view name);
 
 using Shape = std::vector<int64_t>;

@@ -86,7 +86,7 @@ TEST_CASE("clamp wants its bounds in order") {
 
 TEST_CASE("element types are checked") {
   CHECK(refusal("exp", {kBytes}, kBytes) ==
-        "dtype_mismatch: input 0 of exp is u8, expected f32 or f64");
+        "dtype_mismatch: input 0 of exp is u8, expected f32, f64, f16 or bf16");
   CHECK(refusal("elementwise_add", {kFloats, kBytes}, kFloats) ==
         "dtype_mismatch: input 1 of elementwise_add is u8, expected f32 like input 0");
   CHECK(refusal("elementwise_add", {kFloats, kFloats}, kBytes) ==

@@ -31,6 +31,10 @@ void run_case(const std::string& kernel, const Subject& subject, const Case& exa
   std::vector<Tensor> inputs;
   for (const TensorType& type : example.inputs) inputs.push_back(random_tensor(type, random));
   if (subject.prepare) subject.prepare(example, inputs);
+  // The reference starts from what the device gets.
+  for (Tensor& input : inputs) {
+    if (is_narrow_float(input.type.dtype)) input = from_bytes(input.type, to_bytes(input));
+  }
   const Tensor expected = subject.expected(example, inputs);
   const long double tolerance =
       example.output.dtype == DType::f64 ? subject.f64_tolerance : subject.f32_tolerance;

@@ -13,8 +13,12 @@ TEST_CASE("element types have names and sizes") {
   CHECK(size_of(DType::s64) == 8);
   CHECK(size_of(DType::u32) == 4);
   CHECK(size_of(DType::u8) == 1);
+  for (DType dtype : {DType::f16, DType::bf16, DType::s16, DType::u16}) CHECK(size_of(dtype) == 2);
+  CHECK(size_of(DType::s8) == 1);
+  CHECK(size_of(DType::u64) == 8);
+  CHECK(size_of(DType::c64) == 8);
   for (DType dtype : kAllDTypes) CHECK(parse_dtype(to_string(dtype)) == dtype);
-  CHECK_FALSE(parse_dtype("f16"));
+  CHECK_FALSE(parse_dtype("f8"));
 }
 
 TEST_CASE("shapes count their elements") {

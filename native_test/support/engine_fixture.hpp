@@ -45,6 +45,10 @@ constexpr DType dtype_of() {
   if constexpr (std::is_same_v<T, int64_t>) return DType::s64;
   if constexpr (std::is_same_v<T, uint32_t>) return DType::u32;
   if constexpr (std::is_same_v<T, uint8_t>) return DType::u8;
+  if constexpr (std::is_same_v<T, int8_t>) return DType::s8;
+  if constexpr (std::is_same_v<T, int16_t>) return DType::s16;
+  if constexpr (std::is_same_v<T, uint16_t>) return DType::u16;
+  if constexpr (std::is_same_v<T, uint64_t>) return DType::u64;
 }
 
 inline BufferPtr buffer_of_bytes(const TensorType& type, std::vector<std::byte> bytes) {

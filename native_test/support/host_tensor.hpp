@@ -1,9 +1,14 @@
 // Tensors on the host, for references: every float as a long double, every integer as an int64, so
-// that expected results are computed in more precision than the device has.
+// that expected results are computed in more precision than the device has. An int64 holds the bits
+// of a u64, or of a complex number, which only its own kernels look into; `number_of` and
+// `complex_bits` say what they mean.
 #pragma once
 
 #include <algorithm>
+#include <array>
+#include <bit>
 #include <cmath>
+#include <complex>
 #include <cstring>
 #include <optional>
 #include <random>
@@ -12,6 +17,7 @@
 
 #include "runtime/error.hpp"
 #include "runtime/tensor_type.hpp"
+#include "support/narrow_floats.hpp"
 
 namespace dala::test {
 
@@ -43,8 +49,43 @@ inline int64_t wrap(DType dtype, __int128 value) {
       return static_cast<uint32_t>(value);
     case DType::u8:
       return static_cast<uint8_t>(value);
+    case DType::s8:
+      return static_cast<int8_t>(value);
+    case DType::s16:
+      return static_cast<int16_t>(value);
+    case DType::u16:
+      return static_cast<uint16_t>(value);
     default:
       return static_cast<int64_t>(value);
+  }
+}
+
+inline int64_t complex_bits(std::complex<float> number) {
+  return std::bit_cast<int64_t>(std::array<float, 2>{number.real(), number.imag()});
+}
+inline std::complex<float> complex_of(int64_t bits) {
+  const auto parts = std::bit_cast<std::array<float, 2>>(bits);
+  return {parts[0], parts[1]};
+}
+// An integer as an element of a tensor that is not of floats.
+inline int64_t element_of(DType dtype, int64_t integer) {
+  return dtype == DType::c64 ? complex_bits(static_cast<float>(integer)) : wrap(dtype, integer);
+}
+
+// The number that an integer of a tensor stands for.
+inline __int128 number_of(DType dtype, int64_t integer) {
+  return dtype == DType::u64 ? static_cast<__int128>(static_cast<uint64_t>(integer)) : integer;
+}
+
+// All integers of a tensor as numbers, and numbers as the integers of one.
+inline std::vector<__int128> numbers_of(const Tensor& tensor) {
+  std::vector<__int128> numbers;
+  for (int64_t integer : tensor.integers) numbers.push_back(number_of(tensor.type.dtype, integer));
+  return numbers;
+}
+inline void set_numbers(Tensor& tensor, const std::vector<__int128>& numbers) {
+  for (size_t i = 0; i < numbers.size(); ++i) {
+    tensor.integers[i] = wrap(tensor.type.dtype, numbers[i]);
   }
 }
 
@@ -77,6 +118,25 @@ inline std::vector<std::byte> to_bytes(const Tensor& tensor) {
         break;
       case DType::u8:
         append_as<uint8_t>(bytes, tensor.integers[i]);
+        break;
+      case DType::f16:
+      case DType::bf16:
+        append_as<uint16_t>(bytes, narrow_pattern(tensor.type.dtype, tensor.reals[i]));
+        break;
+      case DType::s8:
+        append_as<int8_t>(bytes, tensor.integers[i]);
+        break;
+      case DType::s16:
+        append_as<int16_t>(bytes, tensor.integers[i]);
+        break;
+      case DType::u16:
+        append_as<uint16_t>(bytes, tensor.integers[i]);
+        break;
+      case DType::u64:
+        append_as<uint64_t>(bytes, tensor.integers[i]);
+        break;
+      case DType::c64:
+        append_as<int64_t>(bytes, tensor.integers[i]);
         break;
     }
   }
@@ -112,6 +172,25 @@ inline Tensor from_bytes(const TensorType& type, const std::vector<std::byte>& b
       case DType::u8:
         tensor.integers[i] = element_at<uint8_t>(bytes, i);
         break;
+      case DType::f16:
+      case DType::bf16:
+        tensor.reals[i] = narrow_value(type.dtype, element_at<uint16_t>(bytes, i));
+        break;
+      case DType::s8:
+        tensor.integers[i] = element_at<int8_t>(bytes, i);
+        break;
+      case DType::s16:
+        tensor.integers[i] = element_at<int16_t>(bytes, i);
+        break;
+      case DType::u16:
+        tensor.integers[i] = element_at<uint16_t>(bytes, i);
+        break;
+      case DType::u64:
+        tensor.integers[i] = static_cast<int64_t>(element_at<uint64_t>(bytes, i));
+        break;
+      case DType::c64:
+        tensor.integers[i] = element_at<int64_t>(bytes, i);
+        break;
     }
   }
   return tensor;
@@ -122,8 +201,13 @@ inline Tensor from_bytes(const TensorType& type, const std::vector<std::byte>& b
 inline Tensor random_tensor(const TensorType& type, std::mt19937_64& random) {
   Tensor tensor(type);
   std::uniform_real_distribution<float> reals(-4.0F, 4.0F);
-  for (long double& real : tensor.reals) real = reals(random);
+  for (long double& real : tensor.reals) real = rounded(type.dtype, reals(random));
   for (int64_t& integer : tensor.integers) {
+    if (type.dtype == DType::c64) {
+      const float real = reals(random);
+      integer = complex_bits({real, reals(random)});
+      continue;
+    }
     const uint64_t bits = random();
     const uint64_t kind = bits % 8;
     const auto small = static_cast<int64_t>(bits >> 32) % 7 - 3;
@@ -140,6 +224,15 @@ inline std::string number_text(long double number) {
   return digits;
 }
 
+inline std::string shown(std::complex<float> number) {
+  return text("{", number_text(number.real()), ", ", number_text(number.imag()), "}");
+}
+
+// Within a few roundings, relative to the distance from 0.
+inline bool are_close(std::complex<float> a, std::complex<float> b) {
+  return std::abs(a - b) <= 1e-6F * std::abs(b);
+}
+
 // The first element that is not as expected, in words. `tolerance` is relative to the scales;
 // NaN equals NaN, and results that round to infinity may be either side of it. Integers may be
 // `levels` apart.
@@ -149,22 +242,28 @@ inline std::optional<std::string> difference(const Tensor& got, const Tensor& ex
   for (size_t i = 0; i < got.size(); ++i) {
     if (!got.is_real()) {
       if (got.integers[i] == expected.integers[i]) continue;
+      if (got.type.dtype == DType::c64) {
+        if (are_close(complex_of(got.integers[i]), complex_of(expected.integers[i]))) continue;
+        return text("element ", i, " is ", shown(complex_of(got.integers[i])), ", expected ",
+                    shown(complex_of(expected.integers[i])));
+      }
       if (std::abs(got.integers[i] - expected.integers[i]) <= levels) continue;
       return text("element ", i, " is ", got.integers[i], ", expected ", expected.integers[i]);
     }
     const long double a = got.reals[i];
     long double b = expected.reals[i];
-    if (expected.type.dtype == DType::f32 && std::isfinite(b) && tolerance == 0) {
-      b = static_cast<float>(b);
-    }
-    if (expected.type.dtype == DType::f64 && std::isfinite(b) && tolerance == 0) {
-      b = static_cast<double>(b);
-    }
+    const DType dtype = expected.type.dtype;
+    if (std::isfinite(b) && tolerance == 0) b = rounded(dtype, b);
     if (a == b || (std::isnan(a) && std::isnan(b))) continue;
     const long double scale = expected.scales.empty() ? std::fabs(b) : expected.scales[i];
-    if (std::isfinite(a) && std::isfinite(b) && std::fabs(a - b) <= tolerance * scale) continue;
+    const long double off = tolerance * scale;
+    // What is computed as a float and within the tolerance is then rounded to 16 bits.
+    if (is_narrow_float(dtype) && tolerance != 0) {
+      if (a >= rounded(dtype, b - off) && a <= rounded(dtype, b + off)) continue;
+    }
+    if (std::isfinite(a) && std::isfinite(b) && std::fabs(a - b) <= off) continue;
     return text("element ", i, " is ", number_text(a), ", expected ", number_text(b), " within ",
-                number_text(tolerance * scale));
+                number_text(off));
   }
   return std::nullopt;
 }

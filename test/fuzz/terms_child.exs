@@ -211,7 +211,7 @@ defmodule Dala.Fuzz.Child do
   defp proper(:own_pid, _pools), do: self()
   defp proper(:pid, _pools), do: Enum.random([self(), spawn(fn -> :ok end)])
   defp proper(:boolean, _pools), do: Enum.random([true, false])
-  defp proper(:dtype, _pools), do: Enum.random([:f32, :f64, :s32, :s64, :u32, :u8])
+  defp proper(:dtype, _pools), do: Enum.random(Dala.Gpu.Compute.Buffer.dtypes())
   defp proper(:no_dtypes, _pools), do: Enum.random([[], [:f16], [:f32 | :u8], [[]], [nil]])
   defp proper(:op, _pools), do: Enum.random([:run_kernel, :copy_buffer, :barrier])
   defp proper(:format, _pools), do: Enum.random([:png, :jpeg, :gif])

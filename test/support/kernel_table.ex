@@ -64,8 +64,23 @@ defmodule Dala.Test.KernelTable do
   defp inputs(%{inputs: least, optional_inputs: 0}), do: "#{least}"
   defp inputs(%{inputs: least, optional_inputs: more}), do: "#{least} to #{least + more}"
 
-  defp types([:f32, :f64, :s32, :s64, :u32, :u8]), do: "all"
-  defp types(dtypes), do: Enum.map_join(dtypes, ", ", &"`#{&1}`")
+  @floats [:f16, :bf16, :f32, :f64]
+  @integers [:s8, :s16, :s32, :s64, :u8, :u16, :u32, :u64]
+
+  defp types(dtypes) do
+    if (@floats ++ @integers ++ [:c64]) -- dtypes == [] do
+      "all"
+    else
+      {names, rest} = Enum.reduce([floats: @floats, integers: @integers], {[], dtypes}, &group/2)
+      Enum.join(names ++ Enum.map(rest, &"`#{&1}`"), ", ")
+    end
+  end
+
+  defp group({name, group}, {names, dtypes}) do
+    if group -- dtypes == [],
+      do: {names ++ ["#{name}"], dtypes -- group},
+      else: {names, dtypes}
+  end
 
   defp params([]), do: "none"
   defp params(params), do: Enum.map_join(params, "; ", &param/1)

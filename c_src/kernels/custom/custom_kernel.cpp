@@ -84,9 +84,10 @@ void check_arguments(const CustomSource& custom, const Compiled& kernel) {
                     " is neither one of its params nor one of n, width, height, channels"));
       }
     } else {
-      refuse(text("argument ", argument.name, " of ", custom.name, " has the type ", argument.type,
-                  "; buffers of float, double, int, long, uint or uchar (or vectors of these) and "
-                  "scalars can be passed"));
+      refuse(
+          text("argument ", argument.name, " of ", custom.name, " has the type ", argument.type,
+               "; buffers of half, float, double, char, short, int, long, uchar, ushort, uint or "
+               "ulong (or vectors of these) and scalars can be passed"));
     }
   }
   if (!has_output) {
@@ -108,9 +109,27 @@ void check_arguments(const CustomSource& custom, const Compiled& kernel) {
   }
 }
 
+// Complex numbers as a source sees them: one more dimension of two floats, or a float2 each.
+Call pairs_of_floats(Call call) {
+  const auto replace = [](TensorType& type) {
+    if (type.dtype != DType::c64) return;
+    type.dtype = DType::f32;
+    type.shape.push_back(2);
+  };
+  for (TensorType& type : call.inputs) replace(type);
+  replace(call.output);
+  return call;
+}
+
+// Whether a pointer is to elements of that type. OpenCL C has no bf16: a kernel reads its bits, and
+// those of an f16, as ushort.
+bool holds(const KernelArgument& argument, DType dtype) {
+  return *argument.element == dtype || (*argument.element == DType::u16 && is_narrow_float(dtype));
+}
+
 void check_buffer(const Compiled& kernel, const KernelArgument& argument, const TensorType& type,
                   const std::string& what) {
-  if (*argument.element != type.dtype) {
+  if (!holds(argument, type.dtype)) {
     throw Error(Reason::dtype_mismatch,
                 text(what, " of ", kernel.name, " is ", to_string(type.dtype), ", expected ",
                      to_string(*argument.element), " for ", argument.type, " ", argument.name));
@@ -309,9 +328,9 @@ Descriptor make_custom_kernel(const CustomSource& custom, Planner& planner) {
   descriptor.dtypes.assign(std::begin(kAllDTypes), std::end(kAllDTypes));
   descriptor.output_rule = "defined by its source";
   descriptor.params = param_specs(*kernel);
-  descriptor.check = [kernel](const Call& call) { check_call(*kernel, call); };
+  descriptor.check = [kernel](const Call& call) { check_call(*kernel, pairs_of_floats(call)); };
   descriptor.plan = [kernel](const Call& call, Planner& planner) {
-    return plan_call(*kernel, call, planner.device());
+    return plan_call(*kernel, pairs_of_floats(call), planner.device());
   };
   descriptor.custom = true;
   descriptor.programs = {kernel->program};

@@ -37,8 +37,12 @@ std::pair<std::optional<DType>, int> split_vector(std::string_view type) {
   size_t letters = type.size();
   while (letters > 0 && std::isdigit(static_cast<unsigned char>(type[letters - 1])) != 0) --letters;
   const int lanes = letters == type.size() ? 1 : std::stoi(std::string(type.substr(letters)));
+  const std::string_view name = type.substr(0, letters);
+  if (name == "half") return {DType::f16, lanes};
   for (DType dtype : kAllDTypes) {
-    if (type.substr(0, letters) == cl_name(dtype)) return {dtype, lanes};
+    // bf16 and c64 have no type of their own.
+    if (is_narrow_float(dtype) || dtype == DType::c64) continue;
+    if (name == cl_name(dtype)) return {dtype, lanes};
   }
   return {std::nullopt, lanes};
 }

@@ -121,15 +121,19 @@ std::string function_name(const std::string& source, DType dtype) {
   return text("expression_", hash, "_", to_string(dtype));
 }
 
-Part function_part(const std::string& source, DType dtype) {
-  Part part{"", element_defines(dtype), source, true};
-  part.defines.emplace_back("NAME", function_name(source, dtype));
-  return part;
+// The function of a type by its name, and for f16 and bf16 the one of floats that it calls.
+std::vector<Part> function_parts(const std::string& source, size_t arguments, DType dtype) {
+  const DType computed = computed_type(dtype);
+  Part part{"", element_defines(computed), source, true};
+  part.defines.emplace_back("NAME", function_name(source, computed));
+  if (!is_narrow_float(dtype)) return {part};
+  return {part, narrow_function(function_name(source, dtype), function_name(source, computed),
+                                static_cast<int>(arguments), false, dtype)};
 }
 
 // Literals such as 0.5 have the precision of the kernel.
 std::string options_for(DType dtype) {
-  return dtype == DType::f32 ? "-cl-single-precision-constant" : "";
+  return dtype == DType::f64 ? "" : "-cl-single-precision-constant";
 }
 
 std::vector<Value> values_of(const Call& call, const std::vector<std::string>& params) {
@@ -157,7 +161,7 @@ Descriptor make_pointwise_expression(const std::string& name, const std::string&
   descriptor.name = name;
   descriptor.summary = expression;
   descriptor.inputs = inputs;
-  descriptor.dtypes = kFloatDTypes;
+  descriptor.dtypes = kAllFloatDTypes;
   descriptor.output_rule = "the inputs' element type, a shape that they broadcast to";
   for (const std::string& param : params) {
     ParamSpec spec;
@@ -178,11 +182,13 @@ Descriptor make_pointwise_expression(const std::string& name, const std::string&
     const DType dtype = call.output.dtype;
     const auto program_source = [&] {
       const std::vector<DType> types(call.inputs.size(), dtype);
-      return ProgramSource{{},
-                           {{"common/fp_contract_off.h"},
-                            function_part(source, dtype),
-                            pointwise_part(planner, "run_expression", function_name(source, dtype),
-                                           types, dtype, static_cast<int>(params.size()))}};
+      ProgramSource result{{}, {{"common/fp_contract_off.h"}}};
+      for (Part& part : function_parts(source, types.size() + params.size(), dtype)) {
+        result.parts.push_back(std::move(part));
+      }
+      result.parts.push_back(pointwise_part(planner, "run_expression", function_name(source, dtype),
+                                            types, dtype, static_cast<int>(params.size())));
+      return result;
     };
     const Entry entry{planner.program(text("expression ", to_string(dtype), "\n", source),
                                       program_source, options_for(dtype)),
@@ -194,7 +200,8 @@ Descriptor make_pointwise_expression(const std::string& name, const std::string&
   descriptor.body = [params, source, heavy = calls_function(expression)](const Call& call,
                                                                          const Planner&) {
     const DType dtype = call.output.dtype;
-    Body body = pointwise_body(call, function_name(source, dtype), {function_part(source, dtype)},
+    Body body = pointwise_body(call, function_name(source, dtype),
+                               function_parts(source, call.inputs.size() + params.size(), dtype),
                                values_of(call, params));
     body.heavy = heavy;
     body.options = options_for(dtype);

@@ -1,7 +1,7 @@
 // Functions of one element: those of analysis for floats, operations on bits for integers, and the
 // choice between two.
 //
-//   T, UT, T_FLOAT, T_SIGNED, T_BITS, OP(name)   see ops.cl
+//   T, UT, WT, T_FLOAT, T_SIGNED, T_BITS, OP(name)   see ops.cl
 //
 // Edge rules: floats follow IEEE 754, and round goes away from zero at halves. The remainder has
 // the dividend's sign, and that of an integer divided by zero is 0. A shift by less than 0, or by
@@ -107,7 +107,7 @@ static inline T OP(count_leading_zeros)(T x) { return (T)clz((UT)x); }
 // A negative amount is a large one without its sign.
 static inline T OP(left_shift)(T x, T amount) {
   const bool all = (UT)amount >= (UT)T_BITS;
-  return all ? (T)0 : (T)((UT)x << (all ? (UT)0 : (UT)amount));
+  return all ? (T)0 : (T)((WT)x << (all ? (UT)0 : (UT)amount));
 }
 static inline T OP(right_shift)(T x, T amount) {
   const bool all = (UT)amount >= (UT)T_BITS;

@@ -3,6 +3,8 @@
 //   T         element type of the result (and of every input, unless a body says otherwise)
 //   UT        the unsigned type of T's width, in which integers are computed so that they wrap
 //             without undefined behaviour; T itself for floats
+//   WT        the same, but at least as wide as int, to which the product of two shorts would be
+//             promoted
 //   T_FLOAT   1 for float and double, else 0
 //   T_SIGNED  1 for types with negative values, else 0
 //   OP(name)  the function's name, which includes T: a program may have this file for several types
@@ -31,7 +33,7 @@ static inline T OP(identity)(T x) { return x; }
 
 static inline T OP(add)(T a, T b) { return (T)((UT)a + (UT)b); }
 static inline T OP(sub)(T a, T b) { return (T)((UT)a - (UT)b); }
-static inline T OP(mul)(T a, T b) { return (T)((UT)a * (UT)b); }
+static inline T OP(mul)(T a, T b) { return (T)((WT)a * (WT)b); }
 static inline T OP(neg)(T x) { return (T)(T_FLOAT ? -x : (UT)0 - (UT)x); }
 
 // For NaN in `a` the second comparison keeps it; for NaN in `b` both comparisons fail.
@@ -85,8 +87,8 @@ static inline T OP(pow)(T base, T exponent) {
     return 0;
   }
 #endif
-  UT result = 1;
-  UT square = (UT)base;
+  WT result = 1;
+  WT square = (WT)base;
   for (UT rest = (UT)exponent; rest != 0; rest >>= 1) {
     if (rest & 1) result *= square;
     square *= square;

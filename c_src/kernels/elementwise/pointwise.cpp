@@ -74,8 +74,18 @@ const Operations& operations_of(OpFile file) {
   }
 }
 
+const std::vector<PointwiseOp>& complex_operations() {
+  static const std::vector<PointwiseOp> all =
+      joined({{"fill", 0, 1}, {"select", 3, 0}},
+             joined(ops_of(OpFile::complex, 1,
+                           {"neg", "conjugate", "real", "imag", "complex_abs", "complex_angle"}),
+                    ops_of(OpFile::complex, 2, {"add", "sub", "mul", "div", "complex"})));
+  return all;
+}
+
 // Every operation of a file that is a kernel of its own.
 std::vector<PointwiseOp> operations(OpFile file, DType dtype) {
+  if (dtype == DType::c64) return complex_operations();
   const Operations& all = operations_of(file);
   return joined(all.for_all, is_float(dtype) ? all.for_floats : all.for_integers);
 }
@@ -116,11 +126,19 @@ std::string function_of(const PointwiseOp& op, DType dtype) {
   return text("op_", op.name, "_", to_string(dtype));
 }
 
-// The operations of a file on one type.
+// The operations of a file on one type. Those of f16 and bf16 are based on those of f32.
 Part op_source(OpFile file, DType dtype) {
-  Part ops{"elementwise/" + name_of(file) + ".cl", element_defines(dtype)};
-  ops.defines.emplace_back("OP(name)", text("op_##name##_", to_string(dtype)));
+  if (dtype == DType::c64) return {"elementwise/complex.cl", {{"OP(name)", "op_##name##_c64"}}};
+  const DType computed = computed_type(dtype);
+  Part ops{"elementwise/" + name_of(file) + ".cl", element_defines(computed)};
+  ops.defines.emplace_back("OP(name)", text("op_##name##_", to_string(computed)));
   return ops;
+}
+
+Part narrow_op_source(const PointwiseOp& op, DType dtype) {
+  const bool compares = op.file == OpFile::compare;
+  return narrow_function(function_of(op, dtype), function_of(op, DType::f32),
+                         op.inputs + (compares ? 0 : op.params), compares, dtype);
 }
 
 // The output may alias an input whose elements have the output's size, since each element is read
@@ -137,11 +155,24 @@ bool runs_in_place(const Call& call) {
 std::vector<DType> input_types(const PointwiseOp& op, DType dtype) {
   std::vector<DType> types(static_cast<size_t>(op.inputs), dtype);
   if (op.name == "select") types[0] = DType::u8;
+  if (op.name == "complex") types = {DType::f32, DType::f32};
   return types;
 }
 
 DType result_type(const PointwiseOp& op, DType dtype) {
+  static const std::vector<std::string> parts = {"real", "imag", "complex_abs", "complex_angle"};
+  if (std::find(parts.begin(), parts.end(), op.name) != parts.end()) return DType::f32;
   return op.file == OpFile::compare ? DType::u8 : dtype;
+}
+
+Part narrow_function(const std::string& name, const std::string& of_floats, int arguments,
+                     bool compares, DType dtype) {
+  Part part{"elementwise/narrow_op.cl", element_defines(dtype)};
+  part.defines.insert(part.defines.end(), {{"NAME", name},
+                                           {"OF_FLOATS", of_floats},
+                                           {"N_ARGS", std::to_string(arguments)},
+                                           {"COMPARES", compares ? "1" : "0"}});
+  return part;
 }
 
 Spread spread_out(const Planner& planner, int64_t count) {
@@ -195,6 +226,7 @@ Body pointwise_body(const Call& call, std::string function, std::vector<Part> so
 Body op_body(const PointwiseOp& op, DType dtype, const Call& call,
              const std::vector<Value>& values) {
   Body body = pointwise_body(call, function_of(op, dtype), {op_source(op.file, dtype)}, values);
+  if (is_narrow_float(dtype)) body.source.push_back(narrow_op_source(op, dtype));
   body.heavy = is_heavy(op, dtype);
   // Its constants are of double precision, and have to stay that.
   if (dtype == DType::f64) body.options = "";
@@ -202,10 +234,12 @@ Body op_body(const PointwiseOp& op, DType dtype, const Call& call,
 }
 
 Entry pointwise_entry(Planner& planner, const PointwiseOp& op, DType dtype) {
-  const std::string key = text("pointwise ", name_of(op.file), " ", to_string(dtype));
+  const std::string file = dtype == DType::c64 ? "complex" : name_of(op.file);
+  const std::string key = text("pointwise ", file, " ", to_string(dtype));
   auto program = planner.program(key, [&] {
     ProgramSource source{{}, {op_source(op.file, dtype)}};
     for (const PointwiseOp& each : operations(op.file, dtype)) {
+      if (is_narrow_float(dtype)) source.parts.push_back(narrow_op_source(each, dtype));
       source.parts.push_back(pointwise_part(planner, entry_of(each), function_of(each, dtype),
                                             input_types(each, dtype), result_type(each, dtype),
                                             each.params));

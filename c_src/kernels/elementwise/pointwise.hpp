@@ -16,6 +16,7 @@ enum class OpFile {
   ops,        // ops.cl: arithmetic
   functions,  // functions.cl: functions of floats, operations on bits, select
   compare,    // compare.cl: comparison and logic, whose results are u8
+  complex,    // complex.cl: what only complex numbers have; it has all their operations
 };
 
 // An operation on one element: a function by its name in its file, its inputs, then its parameters.
@@ -36,6 +37,11 @@ std::string pointwise_template(const Planner& planner);
 // One instance of the template: a kernel `entry` that applies the function `body`.
 Part pointwise_part(const Planner& planner, const std::string& entry, const std::string& body,
                     const std::vector<DType>& input_types, DType output, int params);
+
+// The function `name` of so many elements of type f16 or bf16, by the function `of_floats`. One
+// that compares has a byte as its last argument, and as its result.
+Part narrow_function(const std::string& name, const std::string& of_floats, int arguments,
+                     bool compares, DType dtype);
 
 // A body over elements. The caller supplies the source of `function` and the build options that it
 // needs.

@@ -43,7 +43,7 @@ Launch plan_gather(const std::string& entry, const Call& call, Planner& planner,
 }
 
 void need_indices(const std::string& kernel, const Call& call) {
-  need_input_dtype(kernel, call, 1, kIntegerDTypes);
+  need_input_dtype(kernel, call, 1, kAllIntegerDTypes);
   need_output_dtype(kernel, call, {call.inputs[0].dtype});
 }
 
@@ -53,7 +53,7 @@ Descriptor reader(const std::string& name, const std::string& summary) {
   descriptor.name = name;
   descriptor.summary = summary + " Negative indices count from the end; one outside gives 0.";
   descriptor.inputs = 2;
-  descriptor.dtypes = kEveryDType;
+  descriptor.dtypes = kMovedDTypes;
   descriptor.sample = [](DType dtype) {
     return Call{{{dtype, {1}}, {DType::s32, {1}}}, {dtype, {1}}, {}};
   };
@@ -163,7 +163,7 @@ Descriptor gather_kernel() {
 }  // namespace
 
 void need_tuples(const std::string& kernel, const Call& call) {
-  need_input_dtype(kernel, call, 1, kIntegerDTypes);
+  need_input_dtype(kernel, call, 1, kAllIntegerDTypes);
   const Shape& in = call.inputs[0].shape;
   const Shape& indices = call.inputs[1].shape;
   const auto most = std::min<int64_t>(static_cast<int64_t>(in.size()), INDEX_DEPTH);

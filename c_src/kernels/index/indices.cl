@@ -6,7 +6,7 @@
 
 // The place along a dimension of that size; -1: none.
 static inline long place_of(const I index, const long size) {
-  const long at = (long)index < 0 ? (long)index + size : (long)index;
+  const long at = index < (I)0 ? (long)index + size : (long)index;
   return at >= 0 && at < size ? at : -1;
 }
 

@@ -6,6 +6,7 @@
 #include "kernels/elementwise/broadcast.hpp"
 #include "kernels/index/index.hpp"
 #include "kernels/index/index_args.h"
+#include "kernels/narrow.hpp"
 #include "kernels/reduce/axis.hpp"
 #include "kernels/sort/radix.hpp"
 
@@ -155,7 +156,7 @@ Descriptor scatter(const std::string& name, const std::string& summary, bool add
   descriptor.summary =
       summary + " Negative indices count from the end; one outside changes nothing.";
   descriptor.inputs = 3;
-  descriptor.dtypes = kEveryDType;
+  descriptor.dtypes = adds ? kPlainDTypes : kMovedDTypes;
   descriptor.output_rule = "the element type and shape of input 0";
   descriptor.check = [name](const Call& call) { check_scatter(name, call); };
   descriptor.plan = [name, adds](const Call& call, Planner& planner) {
@@ -164,7 +165,7 @@ Descriptor scatter(const std::string& name, const std::string& summary, bool add
   descriptor.sample = [](DType dtype) {
     return Call{{{dtype, {1}}, {DType::s32, {1, 1}}, {dtype, {1}}}, {dtype, {1}}, {}};
   };
-  return descriptor;
+  return adds ? with_narrow_floats(descriptor) : descriptor;
 }
 
 }  // namespace

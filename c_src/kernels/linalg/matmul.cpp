@@ -5,6 +5,7 @@
 #include "kernels/checks.hpp"
 #include "kernels/linalg/clblast.hpp"
 #include "kernels/linalg/product.hpp"
+#include "kernels/narrow.hpp"
 
 namespace dala {
 namespace {
@@ -179,13 +180,13 @@ Descriptors linalg_kernels() {
       "dimensions are batches, and broadcast.";
   matmul.inputs = 2;
   matmul.optional_inputs = 1;
-  matmul.dtypes = kEveryDType;
+  matmul.dtypes = kPlainDTypes;
   matmul.output_rule = "the inputs' element type, their leading dimensions, then {m, n}";
   matmul.params = {flag_param("transpose_a", "whether a is stored as {k, m}"),
                    flag_param("transpose_b", "whether b is stored as {n, k}"), activation};
   matmul.check = check_matmul;
   matmul.plan = plan_matmul;
-  return {matmul};
+  return {with_narrow_floats(matmul)};
 }
 
 }  // namespace dala

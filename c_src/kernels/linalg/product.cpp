@@ -6,31 +6,11 @@
 namespace dala {
 namespace {
 
-template <typename T>
-std::array<Value, 2> bounds_of(const std::string& activation) {
-  using Limits = std::numeric_limits<T>;
-  const T least = Limits::has_infinity ? -Limits::infinity() : Limits::min();
-  const T most = Limits::has_infinity ? Limits::infinity() : Limits::max();
-  return {value(activation == "none" ? least : T{0}), value(activation == "relu6" ? T{6} : most)};
-}
-
 std::array<Value, 2> activation_bounds(const Call& call) {
   const std::string activation = call.choice("activation");
-  switch (call.output.dtype) {
-    case DType::f32:
-      return bounds_of<float>(activation);
-    case DType::f64:
-      return bounds_of<double>(activation);
-    case DType::s32:
-      return bounds_of<int32_t>(activation);
-    case DType::s64:
-      return bounds_of<int64_t>(activation);
-    case DType::u32:
-      return bounds_of<uint32_t>(activation);
-    case DType::u8:
-      return bounds_of<uint8_t>(activation);
-  }
-  return {};
+  const DType dtype = call.output.dtype;
+  return {activation == "none" ? lowest_value(dtype) : element_value(dtype, int64_t{0}),
+          activation == "relu6" ? element_value(dtype, int64_t{6}) : highest_value(dtype)};
 }
 
 // The bias, or any input as a placeholder that the kernels do not read.
@@ -45,6 +25,7 @@ Accumulator accumulator_of(DType dtype) {
     case DType::f64:
       return {"double", 8};
     case DType::s64:
+    case DType::u64:
       return {"ulong", 8};
     default:
       return {"uint", 4};

@@ -5,6 +5,7 @@
 
 #include "kernels/element.hpp"
 #include "kernels/gemm_tiles.hpp"
+#include "kernels/narrow.hpp"
 
 namespace dala {
 namespace {
@@ -99,8 +100,12 @@ std::shared_ptr<Program> nn_program(Planner& planner, DType dtype) {
 }
 
 Descriptors nn_kernels() {
-  return {conv2d_kernel(),     conv2d_pack_kernel(), conv_transpose2d_kernel(),
-          max_pool2d_kernel(), avg_pool2d_kernel(),  resize_kernel()};
+  return {with_narrow_floats(conv2d_kernel()),
+          conv2d_pack_kernel(),
+          with_narrow_floats(conv_transpose2d_kernel()),
+          max_pool2d_kernel(),
+          avg_pool2d_kernel(),
+          with_narrow_floats(resize_kernel())};
 }
 
 }  // namespace dala

@@ -24,7 +24,7 @@
 #endif
 #endif
 #include "kernels/nn/pool/pools_cpu.cl"
-#if T_FLOAT || T_BITS == 8
+#if T_FLOAT || (T_BITS == 8 && !T_SIGNED)
 #include "kernels/nn/resize/resize_cpu.cl"
 #endif
 #if T_FLOAT && HAS_SEQUENCES

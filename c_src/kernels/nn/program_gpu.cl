@@ -13,6 +13,6 @@
 #include "kernels/nn/conv/depthwise_gpu.cl"
 #endif
 #include "kernels/nn/pool/pools_gpu.cl"
-#if T_FLOAT || T_BITS == 8
+#if T_FLOAT || (T_BITS == 8 && !T_SIGNED)
 #include "kernels/nn/resize/resize_gpu.cl"
 #endif

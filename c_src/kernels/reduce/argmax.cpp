@@ -83,7 +83,7 @@ Descriptor search(const std::string& name, const std::string& summary) {
   Descriptor descriptor;
   descriptor.name = name;
   descriptor.summary = summary;
-  descriptor.dtypes = kEveryDType;
+  descriptor.dtypes = kPlainDTypes;
   descriptor.output_rule =
       "s32, s64 or u32, the input's shape without the axis, or with 1 in its place";
   descriptor.params = {axis_param("the axis to search; the whole buffer when absent", {})};

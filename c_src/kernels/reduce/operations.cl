@@ -10,8 +10,8 @@
 #define LOWEST (-(T)INFINITY)
 #define HIGHEST ((T)INFINITY)
 #elif T_SIGNED
-#define LOWEST ((T) ~(~(UT)0 >> 1))
-#define HIGHEST ((T)(~(UT)0 >> 1))
+#define LOWEST ((T) ~((UT) ~(UT)0 >> 1))
+#define HIGHEST ((T)((UT) ~(UT)0 >> 1))
 #else
 #define LOWEST ((T)0)
 #define HIGHEST ((T) ~(UT)0)

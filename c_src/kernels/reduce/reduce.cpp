@@ -2,6 +2,7 @@
 
 #include "kernels/checks.hpp"
 #include "kernels/element.hpp"
+#include "kernels/narrow.hpp"
 #include "kernels/reduce/axis.hpp"
 
 namespace dala {
@@ -153,12 +154,12 @@ Descriptor reduction(const std::string& name, const std::string& summary,
   Descriptor descriptor;
   descriptor.name = name;
   descriptor.summary = summary;
-  descriptor.dtypes = kEveryDType;
+  descriptor.dtypes = kPlainDTypes;
   descriptor.output_rule =
       std::string(
           "the input's shape without the axes, or with 1 in their place; the input's element "
           "type") +
-      (operation.adds ? ", or s64, f32 or f64 for integers" : "");
+      (operation.adds ? ", or s64, f32, f64, and u64 for unsigned ones, of integers" : "");
   descriptor.params = reduced_axes_params("reduce");
   descriptor.check = [name, operation](const Call& call) {
     need_one_of_axes(name, call);
@@ -168,6 +169,7 @@ Descriptor reduction(const std::string& name, const std::string& summary,
       for (DType wider : {DType::s64, DType::f32, DType::f64}) {
         if (wider != in) allowed.push_back(wider);
       }
+      if (!is_signed(in) && in != DType::u64) allowed.push_back(DType::u64);
     }
     need_output_dtype(name, call, allowed);
     need_output_shape(name, call, reduced_shapes(call));
@@ -176,7 +178,7 @@ Descriptor reduction(const std::string& name, const std::string& summary,
   descriptor.plan = [name, operation](const Call& call, Planner& planner) {
     return plan_reduction(name, operation, call, planner);
   };
-  return descriptor;
+  return with_narrow_floats(descriptor);
 }
 
 }  // namespace
@@ -198,10 +200,10 @@ Descriptors reduce_kernels() {
                 "The product along an axis; integers wrap, the product of nothing is 1.", kProduct),
       reduction("reduce_max", "The largest element along an axis; NaN if there is one.", kMax),
       reduction("reduce_min", "The smallest element along an axis; NaN if there is one.", kMin),
-      argmax_kernel(),
-      argmin_kernel(),
-      softmax_kernel(),
-      layer_norm_kernel(),
+      with_narrow_floats(argmax_kernel()),
+      with_narrow_floats(argmin_kernel()),
+      with_narrow_floats(softmax_kernel()),
+      with_narrow_floats(layer_norm_kernel()),
   };
 }
 

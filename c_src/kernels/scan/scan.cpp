@@ -2,6 +2,7 @@
 
 #include "kernels/checks.hpp"
 #include "kernels/element.hpp"
+#include "kernels/narrow.hpp"
 #include "kernels/reduce/axis.hpp"
 #include "kernels/reduce/reduce.hpp"
 #include "kernels/scan/scan_args.h"
@@ -93,7 +94,7 @@ Descriptor cumulative(const Operation& operation, const std::string& summary) {
   Descriptor scan;
   scan.name = name;
   scan.summary = summary;
-  scan.dtypes = kEveryDType;
+  scan.dtypes = kPlainDTypes;
   scan.output_rule = "the input's element type and shape";
   scan.params = {axis_param("the axis to go along; the last when absent", -1),
                  flag_param("reverse", "whether it goes from the end to the beginning"),
@@ -105,7 +106,7 @@ Descriptor cumulative(const Operation& operation, const std::string& summary) {
   scan.plan = [name, operation](const Call& call, Planner& planner) {
     return plan_scan(name, operation, call, planner);
   };
-  return scan;
+  return with_narrow_floats(scan);
 }
 
 }  // namespace

@@ -17,15 +17,15 @@ Launch plan_generator(const std::string& kernel, const Call& call, Planner& plan
   const Spread spread = spread_out(planner, call.output.count());
   view.count = call.output.count();
   view.chunk = spread.chunk;
-  const std::string type = cl_name(call.output.dtype);
-  launch.steps.push_back(
-      KernelStep{planner.program("generate " + type,
-                                 [&] {
-                                   return ProgramSource{{{"T", type}}, {{"shape/generate.cl"}}};
-                                 }),
-                 kernel,
-                 {output(), value(view)},
-                 spread.range});
+  const DType dtype = call.output.dtype;
+  launch.steps.push_back(KernelStep{
+      planner.program(text("generate ", to_string(dtype)),
+                      [&] {
+                        return ProgramSource{element_defines(dtype), {{"shape/generate.cl"}}};
+                      }),
+      kernel,
+      {output(), value(view)},
+      spread.range});
   launch.work = static_cast<double>(call.output.bytes());
   return launch;
 }
@@ -51,7 +51,7 @@ Descriptor iota_kernel() {
   iota.name = "iota";
   iota.summary = "Counts from 0: each element is its place along an axis; integers wrap.";
   iota.inputs = 0;
-  iota.dtypes = kEveryDType;
+  iota.dtypes = kMovedDTypes;
   iota.output_rule = "any element type and shape";
   iota.params = {axis};
   iota.check = [](const Call& call) {
@@ -75,7 +75,7 @@ Descriptor eye_kernel() {
   eye.name = "eye";
   eye.summary = "Matrices with ones on the diagonal and zeros elsewhere.";
   eye.inputs = 0;
-  eye.dtypes = kEveryDType;
+  eye.dtypes = kMovedDTypes;
   eye.output_rule =
       "any element type, a shape of at least two dimensions, the last two being rows and columns";
   eye.check = [](const Call& call) {

@@ -20,7 +20,7 @@ Descriptor mover(const std::string& name, const std::string& summary) {
   Descriptor descriptor;
   descriptor.name = name;
   descriptor.summary = summary;
-  descriptor.dtypes = kEveryDType;
+  descriptor.dtypes = kMovedDTypes;
   return descriptor;
 }
 

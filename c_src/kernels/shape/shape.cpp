@@ -125,11 +125,6 @@ KernelStep gpu_step(Planner& planner, const Matrices& matrices, const char* type
           range};
 }
 
-// An integer type of the same size, for kernels that only move elements.
-DType carrier(DType dtype) {
-  return size_of(dtype) == 1 ? DType::u8 : size_of(dtype) == 4 ? DType::u32 : DType::s64;
-}
-
 Launch plan_transpose(const Call& call, Planner& planner) {
   Launch launch;
   if (call.output.count() == 0) return launch;
@@ -166,7 +161,7 @@ Descriptor transpose_kernel() {
   Descriptor transpose;
   transpose.name = "transpose";
   transpose.summary = "Reorders the dimensions, by default into reverse order.";
-  transpose.dtypes = kEveryDType;
+  transpose.dtypes = kMovedDTypes;
   transpose.output_rule = "the input's element type, its shape in the new order";
   transpose.params = {axes};
   transpose.check = [](const Call& call) {
@@ -183,7 +178,7 @@ Descriptor reshape_kernel() {
   Descriptor reshape;
   reshape.name = "reshape";
   reshape.summary = "The same elements in the same order under another shape.";
-  reshape.dtypes = kEveryDType;
+  reshape.dtypes = kMovedDTypes;
   reshape.output_rule = "the input's element type, any shape with the same number of elements";
   reshape.check = [](const Call& call) {
     need_output_dtype("reshape", call, {call.inputs[0].dtype});

@@ -2,6 +2,7 @@
 //
 //   T, T_FLOAT, T_SIGNED, T_BITS   the element type, see ops.cl
 //   KEY                            the unsigned type of its width
+//   NARROW_INFINITY, NARROW_NAN    set for floats of 16 bits, T being ushort: their bits
 //   WITH_INDEX                     1 where places are sorted along (argsort), 0 for values alone
 //
 // NaN is last in either direction. With places, 0 and -0 are the same key, so that their order
@@ -25,7 +26,12 @@
 
 static inline KEY key_of(const T x, const SortView view) {
   const KEY mask = view.descending ? (KEY) ~(KEY)0 : (KEY)0;
-#if T_FLOAT
+#ifdef NARROW_INFINITY
+  const KEY size = x & 0x7fff;
+  const KEY bits = WITH_INDEX && size == 0 ? 0 : x;
+  const KEY ordered = bits ^ ((bits & TOP) ? (KEY) ~(KEY)0 : TOP);
+  return size > NARROW_INFINITY ? (KEY) ~(KEY)0 : (KEY)(ordered ^ mask);
+#elif T_FLOAT
 #if WITH_INDEX
   const KEY bits = BITS_OF(x == (T)0 ? (T)0 : x);
 #else
@@ -42,7 +48,11 @@ static inline KEY key_of(const T x, const SortView view) {
 
 static inline T element_of(const KEY key, const SortView view) {
   const KEY mask = view.descending ? (KEY) ~(KEY)0 : (KEY)0;
-#if T_FLOAT
+#ifdef NARROW_INFINITY
+  const KEY ordered = key ^ mask;
+  const KEY bits = ordered ^ ((ordered & TOP) ? TOP : (KEY) ~(KEY)0);
+  return key == (KEY) ~(KEY)0 ? NARROW_NAN : bits;
+#elif T_FLOAT
   if (key == (KEY) ~(KEY)0) return (T)NAN;
   const KEY ordered = key ^ mask;
   return FROM_BITS(ordered ^ ((ordered & TOP) ? TOP : (KEY) ~(KEY)0));

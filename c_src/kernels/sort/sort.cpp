@@ -36,8 +36,14 @@ SortView view_of(const Call& call, const Order& order) {
 }
 
 Defines sort_defines(const Call& call, const Order& order) {
-  Defines defines = element_defines(call.inputs[0].dtype);
-  defines.insert(defines.end(), {{"KEY", unsigned_name(size_of(call.inputs[0].dtype))},
+  const DType dtype = call.inputs[0].dtype;
+  // Floats of 16 bits are ordered by their bits.
+  Defines defines = element_defines(is_narrow_float(dtype) ? carrier(dtype) : dtype);
+  if (is_narrow_float(dtype)) {
+    defines.emplace_back("NARROW_INFINITY", dtype == DType::f16 ? "0x7c00" : "0x7f80");
+    defines.emplace_back("NARROW_NAN", dtype == DType::f16 ? "0x7e00" : "0x7fc0");
+  }
+  defines.insert(defines.end(), {{"KEY", unsigned_name(size_of(dtype))},
                                  {"WITH_INDEX", order.places ? "1" : "0"},
                                  {"OUT", cl_name(call.output.dtype)}});
   return defines;
@@ -211,7 +217,7 @@ Descriptor sorter(const std::string& name, const std::string& summary, bool plac
   Descriptor sort;
   sort.name = name;
   sort.summary = summary;
-  sort.dtypes = kEveryDType;
+  sort.dtypes = kRealDTypes;
   sort.output_rule =
       places ? "s32, s64 or u32, the input's shape" : "the input's element type and shape";
   sort.params = {axis_param("the axis to sort along; the last when absent", -1), direction_param()};
@@ -264,7 +270,7 @@ Descriptor top_k_kernel() {
   top.name = "top_k";
   top.summary =
       "The first k elements along an axis, in order; of equal ones the earlier first, NaN last.";
-  top.dtypes = kEveryDType;
+  top.dtypes = kRealDTypes;
   top.output_rule =
       "the input's element type, or s32, s64 or u32 for indices; its shape with k along the axis";
   top.params = {axis_param("the axis to search; the last when absent", -1), largest, result};

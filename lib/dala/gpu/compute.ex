@@ -31,8 +31,10 @@ defmodule Dala.Gpu.Compute do
 
   ## Element types
 
-  `:f32`, `:f64`, `:s32`, `:s64`, `:u32` and `:u8`, in native byte order, row-major. Integer
-  arithmetic wraps around, integer division by zero returns 0, and floats follow IEEE 754.
+  Floats `:f16`, `:bf16`, `:f32` and `:f64`, integers `:s8`, `:s16`, `:s32` and `:s64`, `:u8`,
+  `:u16`, `:u32` and `:u64`, and complex numbers `:c64`, in native byte order, row-major. Integer
+  arithmetic wraps around, integer division by zero returns 0, and floats follow IEEE 754; those of
+  16 bits are computed as `:f32` and rounded. `Dala.Gpu.Compute.Buffer` describes them.
 
   From Erlang, the module is `dala_gpu`.
   """
@@ -156,8 +158,8 @@ defmodule Dala.Gpu.Compute do
   ## Example
 
       iex> add = Enum.find(Dala.Gpu.Compute.kernels(), &(&1.name == "elementwise_add"))
-      iex> {add.inputs, add.dtypes}
-      {2, [:f32, :f64, :s32, :s64, :u32, :u8]}
+      iex> {add.inputs, Enum.take(add.dtypes, 4)}
+      {2, [:f32, :f64, :s32, :s64]}
   """
   @spec kernels() :: [Kernel.info()]
   defdelegate kernels, to: Kernel, as: :list
@@ -193,9 +195,10 @@ defmodule Dala.Gpu.Compute do
 
   ## Parameters
 
-    * `list` - numbers; for float types also `:nan`, `:infinity` and `:neg_infinity`
+    * `list` - numbers; for float types also `:nan`, `:infinity` and `:neg_infinity`; for `:c64` pairs
+      `{real, imaginary}`
     * `shape` - a tuple of dimensions, `{3}` for a vector of three
-    * `dtype` - `:f32` (the default), `:f64`, `:s32`, `:s64`, `:u32` or `:u8`
+    * `dtype` - an element type, `:f32` by default
 
   ## Example
 

@@ -33,7 +33,7 @@ defmodule Mix.Tasks.Dala.Warmup do
   use Mix.Task
 
   alias Dala.Gpu.Compute
-  alias Dala.Gpu.Compute.{Kernel, Warmup}
+  alias Dala.Gpu.Compute.{Buffer, Kernel, Warmup}
 
   @bar 30
   # Times of the first kernels say little about those of the others.
@@ -87,18 +87,11 @@ defmodule Mix.Tasks.Dala.Warmup do
   end
 
   defp dtype!(arg) do
-    known = %{
-      "f32" => :f32,
-      "f64" => :f64,
-      "s32" => :s32,
-      "s64" => :s64,
-      "u32" => :u32,
-      "u8" => :u8
-    }
+    known = Map.new(Buffer.dtypes(), &{Atom.to_string(&1), &1})
 
     Map.get(known, arg) ||
       Mix.raise(
-        "expected an element type, one of #{Enum.join(Map.keys(known), ", ")}, got: #{arg}"
+        "expected an element type, one of #{Enum.join(Buffer.dtypes(), ", ")}, got: #{arg}"
       )
   end
 

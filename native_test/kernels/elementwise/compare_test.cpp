@@ -24,10 +24,12 @@ Subject comparison(Function function, bool two = true) {
                 return broadcast_index(inputs[n].type.shape, example.output.shape, i);
               };
               const size_t last = inputs.size() - 1;
-              result.integers[i] =
-                  inputs[0].is_real()
-                      ? function(inputs[0].reals[at(0)], inputs[last].reals[at(last)])
-                      : function(inputs[0].integers[at(0)], inputs[last].integers[at(last)]);
+              const auto integer = [&](size_t n) {
+                return number_of(inputs[n].type.dtype, inputs[n].integers[at(n)]);
+              };
+              result.integers[i] = inputs[0].is_real() ? function(inputs[0].reals[at(0)],
+                                                                  inputs[last].reals[at(last)])
+                                                       : function(integer(0), integer(last));
             }
             return result;
           },

@@ -22,16 +22,16 @@ __int128 integer_power(__int128 base, __int128 exponent) {
 
 const IntegerFunction kNoIntegers;
 
-const SubjectOf kAdd("elementwise_add", binary([](auto a, auto b) { return a + b; },
-                                               [](auto a, auto b) { return a + b; }));
-const SubjectOf kSub("elementwise_sub", binary([](auto a, auto b) { return a - b; },
-                                               [](auto a, auto b) { return a - b; }));
-const SubjectOf kMul("elementwise_mul", binary([](auto a, auto b) { return a * b; },
-                                               [](auto a, auto b) { return a * b; }));
+const auto kPlus = [](auto a, auto b) { return a + b; };
+const auto kMinus = [](auto a, auto b) { return a - b; };
+const auto kTimes = [](auto a, auto b) { return a * b; };
+const SubjectOf kAdd("elementwise_add", binary(kPlus, kPlus, 0, 0, kPlus));
+const SubjectOf kSub("elementwise_sub", binary(kMinus, kMinus, 0, 0, kMinus));
+const SubjectOf kMul("elementwise_mul", binary(kTimes, kTimes, 0, 0, kTimes));
 const SubjectOf kDiv("elementwise_div",
                      binary([](auto a, auto b) { return a / b; },
                             [](auto a, auto b) { return b == 0 ? __int128{0} : a / b; }, 3e-7L,
-                            6e-16L));
+                            6e-16L, [](auto a, auto b) { return a / b; }));
 const SubjectOf kMin("elementwise_min", binary([](auto a, auto b) { return std::min(a, b); },
                                                [](auto a, auto b) { return std::min(a, b); }));
 const SubjectOf kMax("elementwise_max", binary([](auto a, auto b) { return std::max(a, b); },
@@ -40,8 +40,8 @@ const SubjectOf kPow("elementwise_pow", binary([](auto a, auto b) { return std::
                                                integer_power, 4 * kF32, 4 * kF64));
 const SubjectOf kAbs("abs", unary([](auto x, auto) { return std::fabs(x); },
                                   [](auto x, auto) { return x < 0 ? -x : x; }));
-const SubjectOf kNeg("neg",
-                     unary([](auto x, auto) { return -x; }, [](auto x, auto) { return -x; }));
+const SubjectOf kNeg("neg", unary([](auto x, auto) { return -x; }, [](auto x, auto) { return -x; },
+                                  0, 0, [](auto x, auto) { return -x; }));
 const SubjectOf kExp("exp",
                      unary([](auto x, auto) { return std::exp(x); }, kNoIntegers, kF32, kF64));
 const SubjectOf kLog("log", {[](DType dtype) { return unary_cases(dtype); },
@@ -126,7 +126,7 @@ const SubjectOf kClamp(
     "clamp",
     with_params(
         [](DType dtype) {
-          const int64_t low = dtype == DType::u8 || dtype == DType::u32 ? 2 : -2;
+          const int64_t low = is_signed(dtype) ? -2 : 2;
           return std::vector<Params>{
               {}, {{"min", low}}, {{"max", int64_t{100}}}, {{"min", low}, {"max", int64_t{3}}}};
         },
@@ -152,22 +152,47 @@ const SubjectOf kFill("fill", {[](DType dtype) {
                                [](const Case& example, const std::vector<Tensor>&) {
                                  Tensor result(example.output);
                                  for (auto& real : result.reals) real = 42;
-                                 for (auto& integer : result.integers) integer = 42;
+                                 for (auto& integer : result.integers) {
+                                   integer = element_of(example.output.dtype, 42);
+                                 }
                                  return result;
                                }});
 
 int64_t saturated(DType dtype, long double value) {
   if (std::isnan(value)) return 0;
-  const bool negatives = dtype == DType::s32 || dtype == DType::s64;
+  const bool negatives = is_signed(dtype);
   const int bits = static_cast<int>(8 * size_of(dtype)) - (negatives ? 1 : 0);
   const long double limit = std::ldexp(1.0L, bits);
   const __int128 highest = (__int128{1} << bits) - 1;
   const __int128 lowest = negatives ? -highest - 1 : 0;
   const long double whole = std::trunc(value);
-  return static_cast<int64_t>(whole >= limit ? highest
-                              : whole <= static_cast<long double>(lowest)
-                                  ? lowest
-                                  : static_cast<__int128>(whole));
+  return wrap(dtype, whole >= limit                              ? highest
+                     : whole <= static_cast<long double>(lowest) ? lowest
+                                                                 : static_cast<__int128>(whole));
+}
+
+// A complex number gives its real part, and gets one.
+void cast_complex(const Tensor& input, size_t from, Tensor& result, size_t to) {
+  const DType dtype = result.type.dtype;
+  long double real = 0;
+  if (input.type.dtype == DType::c64) {
+    if (dtype == DType::c64) {
+      result.integers[to] = input.integers[from];
+      return;
+    }
+    real = complex_of(input.integers[from]).real();
+  } else {
+    real = input.is_real()
+               ? input.reals[from]
+               : static_cast<long double>(number_of(input.type.dtype, input.integers[from]));
+  }
+  if (dtype == DType::c64) {
+    result.integers[to] = complex_bits(static_cast<float>(real));
+  } else if (result.is_real()) {
+    result.reals[to] = real;
+  } else {
+    result.integers[to] = saturated(dtype, real);
+  }
 }
 
 const SubjectOf kCast("cast",
@@ -188,10 +213,13 @@ const SubjectOf kCast("cast",
                            const size_t at =
                                broadcast_index(input.type.shape, example.output.shape, i);
                            const DType to = example.output.dtype;
-                           if (result.is_real()) {
+                           if (input.type.dtype == DType::c64 || to == DType::c64) {
+                             cast_complex(input, at, result, i);
+                           } else if (result.is_real()) {
                              result.reals[i] = input.is_real()
                                                    ? input.reals[at]
-                                                   : static_cast<long double>(input.integers[at]);
+                                                   : static_cast<long double>(number_of(
+                                                         input.type.dtype, input.integers[at]));
                            } else {
                              result.integers[i] = input.is_real() ? saturated(to, input.reals[at])
                                                                   : wrap(to, input.integers[at]);

@@ -142,8 +142,9 @@ const SubjectOf kLeft("left_shift", shift([](DType dtype, int64_t a, int64_t b) 
                         return wrap(dtype, static_cast<__int128>(a) * (__int128{1} << b));
                       }));
 const SubjectOf kRight("right_shift", shift([](DType dtype, int64_t a, int64_t b) {
-                         if (b < 0 || b >= width_of(dtype)) return a < 0 ? int64_t{-1} : int64_t{0};
-                         return a >> b;
+                         const __int128 number = number_of(dtype, a);
+                         if (b < 0 || b >= width_of(dtype)) return number < 0 ? int64_t{-1} : 0;
+                         return wrap(dtype, number >> b);
                        }));
 const SubjectOf kCount("population_count",
                        typed([](DType dtype, int64_t x,
@@ -243,7 +244,9 @@ TEST_CASE("select says which input has the wrong type") {
         }) == "dtype_mismatch: input 2 of select is s32, expected f32 like input 1");
   CHECK(failure([&] {
           run("bitwise_and", {floats, floats}, floats);
-        }) == "dtype_mismatch: input 0 of bitwise_and is f32, expected s32, s64, u32 or u8");
+        }) ==
+        "dtype_mismatch: input 0 of bitwise_and is f32, "
+        "expected s32, s64, u32, u8, s8, s16, u16 or u64");
 }
 
 }  // namespace dala::test

@@ -2,6 +2,7 @@
 // function of numbers.
 #pragma once
 
+#include <complex>
 #include <functional>
 #include <vector>
 
@@ -96,23 +97,41 @@ inline std::vector<Case> binary_cases(DType dtype) {
 
 using RealFunction = std::function<long double(long double, long double)>;
 using IntegerFunction = std::function<__int128(__int128, __int128)>;
+using Complex = std::complex<long double>;
+using ComplexFunction = std::function<Complex(Complex, Complex)>;
+
+inline Complex complex_at(const Tensor& tensor, size_t index) {
+  if (tensor.is_real()) return tensor.reals[index];
+  const std::complex<float> number = complex_of(tensor.integers[index]);
+  return {number.real(), number.imag()};
+}
+inline int64_t complex_element(Complex number) {
+  return complex_bits({static_cast<float>(number.real()), static_cast<float>(number.imag())});
+}
 
 // The reference of an operation on up to two inputs, from a function for each kind of number.
-inline auto pointwise(RealFunction of_reals, IntegerFunction of_integers) {
-  return [of_reals, of_integers](const Case& example, const std::vector<Tensor>& inputs) {
+inline auto pointwise(RealFunction of_reals, IntegerFunction of_integers,
+                      ComplexFunction of_complex = {}) {
+  return [of_reals, of_integers, of_complex](const Case& example,
+                                             const std::vector<Tensor>& inputs) {
     Tensor result(example.output);
     for (size_t i = 0; i < result.size(); ++i) {
       size_t at[2] = {0, 0};
       for (size_t n = 0; n < inputs.size(); ++n) {
         at[n] = broadcast_index(inputs[n].type.shape, example.output.shape, i);
       }
-      if (result.is_real()) {
+      if (example.output.dtype == DType::c64) {
+        const size_t last = inputs.size() - 1;
+        result.integers[i] = complex_element(
+            of_complex(complex_at(inputs[0], at[0]), complex_at(inputs[last], at[last])));
+      } else if (result.is_real()) {
         result.reals[i] =
             of_reals(inputs[0].reals[at[0]], inputs.size() > 1 ? inputs[1].reals[at[1]] : 0.0L);
       } else {
-        result.integers[i] = wrap(example.output.dtype,
-                                  of_integers(inputs[0].integers[at[0]],
-                                              inputs.size() > 1 ? inputs[1].integers[at[1]] : 0));
+        const auto number = [&](size_t n) {
+          return n < inputs.size() ? number_of(inputs[n].type.dtype, inputs[n].integers[at[n]]) : 0;
+        };
+        result.integers[i] = wrap(example.output.dtype, of_integers(number(0), number(1)));
       }
     }
     return result;
@@ -120,14 +139,16 @@ inline auto pointwise(RealFunction of_reals, IntegerFunction of_integers) {
 }
 
 inline Subject binary(const RealFunction& of_reals, const IntegerFunction& of_integers,
-                      long double f32_tolerance = 0, long double f64_tolerance = 0) {
-  return {binary_cases, pointwise(of_reals, of_integers), f32_tolerance, f64_tolerance};
+                      long double f32_tolerance = 0, long double f64_tolerance = 0,
+                      const ComplexFunction& of_complex = {}) {
+  return {binary_cases, pointwise(of_reals, of_integers, of_complex), f32_tolerance, f64_tolerance};
 }
 
 inline Subject unary(const RealFunction& of_reals, const IntegerFunction& of_integers,
-                     long double f32_tolerance = 0, long double f64_tolerance = 0) {
-  return {[](DType dtype) { return unary_cases(dtype); }, pointwise(of_reals, of_integers),
-          f32_tolerance, f64_tolerance};
+                     long double f32_tolerance = 0, long double f64_tolerance = 0,
+                     const ComplexFunction& of_complex = {}) {
+  return {[](DType dtype) { return unary_cases(dtype); },
+          pointwise(of_reals, of_integers, of_complex), f32_tolerance, f64_tolerance};
 }
 
 // A few units in the last place, as far as OpenCL lets the functions be off.

@@ -48,7 +48,8 @@ class Generator {
 
   Script make(const Shape& shape, size_t stages) {
     shape_ = shape;
-    for (DType dtype : {DType::f32, DType::s32, pick<DType>({DType::u8, DType::f64})}) {
+    const DType third = pick<DType>({DType::u8, DType::f64, DType::f16, DType::bf16, DType::s16});
+    for (DType dtype : {DType::f32, DType::s32, third}) {
       if (dtype == DType::f64 && !engine().planner().fp64()) continue;
       for (int i = 0; i < 3; ++i) script_.variables.push_back({{dtype, shape}, i == 2});
       script_.variables.push_back({{dtype, smaller()}});
@@ -104,7 +105,8 @@ class Generator {
     }
     if (kind == 3) return push({"fill", {}, output, {{"value", int64_t(random_() % 5)}}});
     if (kind < 8 && whole) {
-      const DType from = pick<DType>({DType::f32, DType::s32, DType::u8, DType::f64});
+      const DType from = pick<DType>(
+          {DType::f32, DType::s32, DType::u8, DType::f64, DType::f16, DType::bf16, DType::s16});
       if (const auto input = readable(from, false)) push({"cast", {*input}, output});
       return;
     }

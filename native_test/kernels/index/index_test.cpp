@@ -1,6 +1,7 @@
 // References of the kernels that read and write elements by index.
 #include <doctest/doctest.h>
 
+#include "kernels/checks.hpp"
 #include "support/subject.hpp"
 
 namespace dala::test {
@@ -13,9 +14,10 @@ int64_t extent(const Shape& shape, size_t from, size_t to) {
 }
 
 // An index as it is meant; -1: outside.
-int64_t meant(int64_t index, int64_t size) {
-  const int64_t at = index < 0 ? index + size : index;
-  return at >= 0 && at < size ? at : -1;
+int64_t meant(const Tensor& indices, size_t place, int64_t size) {
+  const __int128 index = number_of(indices.type.dtype, indices.integers[place]);
+  const __int128 at = index < 0 ? index + size : index;
+  return at >= 0 && at < size ? static_cast<int64_t>(at) : -1;
 }
 
 void copy_element(const Tensor& from, size_t source, Tensor& to, size_t target) {
@@ -37,19 +39,17 @@ size_t axis_of(const Case& example, int64_t fallback) {
 void into_range(Tensor& indices, const std::function<int64_t(size_t)>& size_at) {
   for (size_t i = 0; i < indices.size(); ++i) {
     const int64_t size = size_at(i);
-    const bool negatives = indices.type.dtype == DType::s32 || indices.type.dtype == DType::s64;
+    const bool negatives = is_signed(indices.type.dtype);
     int64_t& index = indices.integers[i];
     if (size == 0 || i % 11 == 7) continue;  // anything
     index = static_cast<int64_t>(static_cast<uint64_t>(index) % static_cast<uint64_t>(size));
-    if (indices.type.dtype == DType::u8) index = std::min<int64_t>(index, 255);
+    if (size_of(indices.type.dtype) == 1) index = std::min<int64_t>(index, negatives ? 127 : 255);
     if (i % 5 == 2) index = index / 4;
     if (negatives && i % 4 == 1) index -= size;
   }
 }
 
-DType index_type(size_t which) {
-  return std::vector{DType::s32, DType::s64, DType::u32, DType::u8}[which % 4];
-}
+DType index_type(size_t which) { return kAllIntegerDTypes[which % kAllIntegerDTypes.size()]; }
 
 std::vector<Case> take_cases(DType dtype) {
   std::vector<Case> cases;
@@ -92,8 +92,7 @@ const SubjectOf kTake("take",
                          Tensor result(example.output);
                          for (int64_t o = 0; o < outer; ++o) {
                            for (int64_t p = 0; p < picks; ++p) {
-                             const int64_t at =
-                                 meant(inputs[1].integers[static_cast<size_t>(p)], in[axis]);
+                             const int64_t at = meant(inputs[1], static_cast<size_t>(p), in[axis]);
                              for (int64_t i = 0; at >= 0 && i < inner; ++i) {
                                copy_element(
                                    inputs[0], static_cast<size_t>((o * in[axis] + at) * inner + i),
@@ -143,7 +142,7 @@ const SubjectOf kAlong("take_along_axis",
                           const auto inner = extent(in, axis + 1, in.size());
                           Tensor result(example.output);
                           for (size_t i = 0; i < result.size(); ++i) {
-                            const int64_t at = meant(inputs[1].integers[i], in[axis]);
+                            const int64_t at = meant(inputs[1], i, in[axis]);
                             if (at < 0) continue;
                             const auto place = static_cast<int64_t>(i);
                             const int64_t outer = place / (out[axis] * inner);
@@ -195,7 +194,7 @@ std::optional<size_t> under(const Case& example, const Tensor& indices, size_t n
   const auto depth = static_cast<size_t>(example.inputs[1].shape.back());
   int64_t row = 0;
   for (size_t d = 0; d < depth; ++d) {
-    const int64_t at = meant(indices.integers[n * depth + d], shape[d]);
+    const int64_t at = meant(indices, n * depth + d, shape[d]);
     if (at < 0) return std::nullopt;
     row = row * shape[d] + at;
   }
@@ -278,7 +277,8 @@ const SubjectOf kAdd("scatter_add",
                             result.integers[to] = wrap(example.output.dtype,
                                                        static_cast<__int128>(result.integers[to]) +
                                                            inputs[2].integers[from]);
-                          } else if (example.output.dtype == DType::f32) {
+                          } else if (example.output.dtype != DType::f64) {
+                            // As floats; those of 16 bits are rounded once, at the end.
                             result.reals[to] = static_cast<float>(result.reals[to]) +
                                                static_cast<float>(inputs[2].reals[from]);
                           } else {
@@ -297,7 +297,9 @@ TEST_CASE("kernels by index say what does not fit") {
   const BufferPtr indices = zeros(DType::s32, {3});
   CHECK(failure([&] {
           run("take", {floats, floats}, floats);
-        }) == "dtype_mismatch: input 1 of take is f32, expected s32, s64, u32 or u8");
+        }) ==
+        "dtype_mismatch: input 1 of take is f32, "
+        "expected s32, s64, u32, u8, s8, s16, u16 or u64");
   CHECK(failure([&] {
           run("take", {floats, indices}, zeros(DType::f32, {4, 5}));
         }) == "shape_mismatch: the output of take has shape {4, 5}, expected {3, 5}");

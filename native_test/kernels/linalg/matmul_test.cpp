@@ -184,8 +184,9 @@ Tensor multiplied(const Case& example, const std::vector<Tensor>& inputs) {
       result.reals[at] = bounded(example, sum);
       result.scales[at] = magnitude;
     } else {
-      result.integers[at] =
-          bounded(example, wrap(example.output.dtype, static_cast<int64_t>(bits)));
+      const DType dtype = example.output.dtype;
+      const __int128 number = number_of(dtype, wrap(dtype, static_cast<int64_t>(bits)));
+      result.integers[at] = wrap(dtype, bounded(example, number));
     }
   }
   return result;

@@ -103,7 +103,8 @@ std::vector<Case> cases_into(DType in, const std::vector<DType>& outs, bool empt
 
 std::vector<DType> sum_outputs(DType in) {
   if (is_float(in)) return {in};
-  if (in == DType::s64) return {in, DType::f64};
+  if (size_of(in) == 8) return {in, DType::f64};
+  if (!is_signed(in)) return {in, DType::s64, DType::u64, DType::f32, DType::f64};
   return {in, DType::s64, DType::f32, DType::f64};
 }
 
@@ -238,8 +239,7 @@ Tensor multiplied(const Case& example, const std::vector<Tensor>& inputs) {
       result.reals[at] = real;
     } else {
       // As the kernel has it: unsigned types are unsigned to the end.
-      const bool negatives =
-          example.inputs[0].dtype == DType::s32 || example.inputs[0].dtype == DType::s64;
+      const bool negatives = is_signed(example.inputs[0].dtype);
       result.reals[at] =
           negatives ? static_cast<long double>(integer) : static_cast<long double>(bits);
     }
@@ -266,7 +266,8 @@ Tensor summed(const Case& example, const std::vector<Tensor>& inputs, bool avera
     }
     uint64_t bits = 0;
     for (size_t place : places) bits += static_cast<uint64_t>(inputs[0].integers[place]);
-    const auto sum = static_cast<int64_t>(bits);
+    const __int128 sum =
+        is_signed(inputs[0].type.dtype) ? __int128{static_cast<int64_t>(bits)} : __int128{bits};
     if (!result.is_real()) {
       result.integers[at] = wrap(example.output.dtype, average ? sum / count : sum);
       return;
@@ -291,7 +292,9 @@ Tensor extreme(const Case& example, const std::vector<Tensor>& inputs, bool larg
   if (result.is_real()) {
     pick(inputs[0].reals, result.reals);
   } else {
-    pick(inputs[0].integers, result.integers);
+    std::vector<__int128> numbers(result.size());
+    pick(numbers_of(inputs[0]), numbers);
+    set_numbers(result, numbers);
   }
   return result;
 }
@@ -312,7 +315,7 @@ Tensor first_extreme(const Case& example, const std::vector<Tensor>& inputs, boo
   if (inputs[0].is_real()) {
     pick(inputs[0].reals);
   } else {
-    pick(inputs[0].integers);
+    pick(numbers_of(inputs[0]));
   }
   return result;
 }

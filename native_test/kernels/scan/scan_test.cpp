@@ -105,8 +105,10 @@ Subject cumulative(long double real_start, Real of_reals,
                 result.scales[at] = std::max(scale, std::fabs(with));
                 real = with;
               } else {
+                const DType dtype = example.output.dtype;
                 const int64_t with =
-                    wrap(example.output.dtype, of_integers(integer, inputs[0].integers[at]));
+                    wrap(dtype, of_integers(number_of(dtype, integer),
+                                            number_of(dtype, inputs[0].integers[at])));
                 result.integers[at] = exclusive ? integer : with;
                 integer = with;
               }
@@ -117,21 +119,11 @@ Subject cumulative(long double real_start, Real of_reals,
 }
 
 int64_t highest(DType dtype) {
-  switch (dtype) {
-    case DType::u8:
-      return 255;
-    case DType::u32:
-      return 0xffffffff;
-    case DType::s32:
-      return std::numeric_limits<int32_t>::max();
-    default:
-      return std::numeric_limits<int64_t>::max();
-  }
+  const auto bits = static_cast<int>(8 * size_of(dtype));
+  return wrap(dtype, (__int128{1} << (is_signed(dtype) ? bits - 1 : bits)) - 1);
 }
 
-int64_t lowest(DType dtype) {
-  return dtype == DType::u8 || dtype == DType::u32 ? 0 : -highest(dtype) - 1;
-}
+int64_t lowest(DType dtype) { return is_signed(dtype) ? -highest(dtype) - 1 : 0; }
 
 constexpr long double kInf = std::numeric_limits<long double>::infinity();
 
@@ -139,8 +131,8 @@ const SubjectOf kSum("cumulative_sum",
                      cumulative(
                          0, [](auto a, auto b) { return a + b; }, [](DType) { return 0; },
                          [](auto a, auto b) {
-                           return static_cast<int64_t>(static_cast<uint64_t>(a) +
-                                                       static_cast<uint64_t>(b));
+                           return static_cast<__int128>(static_cast<uint64_t>(a) +
+                                                        static_cast<uint64_t>(b));
                          },
                          1e-6L, 1e-13L));
 
@@ -149,7 +141,7 @@ Subject product() {
   Subject subject = cumulative(
       1, [](auto a, auto b) { return a * b; }, [](DType) { return 1; },
       [](auto a, auto b) {
-        return static_cast<int64_t>(static_cast<uint64_t>(a) * static_cast<uint64_t>(b));
+        return static_cast<__int128>(static_cast<uint64_t>(a) * static_cast<uint64_t>(b));
       },
       1e-6L, 1e-10L);
   subject.prepare = [](const Case&, std::vector<Tensor>& inputs) {

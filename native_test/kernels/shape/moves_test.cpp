@@ -181,7 +181,9 @@ const SubjectOf kPad("pad",
                         const int64_t fill =
                             found == example.params.end() ? 0 : std::get<int64_t>(found->second);
                         for (auto& real : result.reals) real = static_cast<long double>(fill);
-                        for (auto& integer : result.integers) integer = fill;
+                        for (auto& integer : result.integers) {
+                          integer = element_of(example.output.dtype, fill);
+                        }
                         const Shape& shape = example.inputs[0].shape;
                         const Shape low = numbers_of(example, "low", 0, shape.size());
                         const Shape interior = numbers_of(example, "interior", 0, shape.size());
@@ -352,7 +354,7 @@ const SubjectOf kIota(
          if (result.is_real()) {
            result.reals[i] = static_cast<long double>(place);
          } else {
-           result.integers[i] = wrap(example.output.dtype, place);
+           result.integers[i] = element_of(example.output.dtype, place);
          }
        }
        return result;
@@ -375,7 +377,7 @@ const SubjectOf kEye(
                 if (result.is_real()) {
                   result.reals[i] = one ? 1 : 0;
                 } else {
-                  result.integers[i] = one ? 1 : 0;
+                  result.integers[i] = element_of(example.output.dtype, one ? 1 : 0);
                 }
               }
               return result;

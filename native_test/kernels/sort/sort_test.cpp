@@ -81,7 +81,9 @@ void each_sorted(const Case& example, const Tensor& input, size_t keep, Visit vi
       std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) {
         return input.is_real()
                    ? in_front(input.reals[at(a)], input.reals[at(b)], descending(example))
-                   : in_front(input.integers[at(a)], input.integers[at(b)], descending(example));
+                   : in_front(number_of(input.type.dtype, input.integers[at(a)]),
+                              number_of(input.type.dtype, input.integers[at(b)]),
+                              descending(example));
       });
       for (size_t k = 0; k < keep; ++k) {
         visit((o * keep + k) * view.inner + i, at(order[k]), order[k]);

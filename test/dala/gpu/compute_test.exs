@@ -3,7 +3,7 @@ defmodule Dala.Gpu.ComputeTest do
 
   doctest Dala.Gpu.Compute
 
-  @dtypes [:f32, :f64, :s32, :s64, :u32, :u8]
+  @dtypes Buffer.dtypes() -- [:c64]
 
   test "all documented functions exist" do
     Code.ensure_loaded!(Compute)

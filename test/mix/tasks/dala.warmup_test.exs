@@ -64,7 +64,7 @@ defmodule Mix.Tasks.Dala.WarmupTest do
 
   test "mistakes" do
     for {args, text} <- [
-          {["f16"], "expected an element type"},
+          {["f8"], "expected an element type"},
           {["--only", "reluu", "f32"], "there is no built-in kernel named reluu"},
           {["--record", "x"], "--record needs a script to run"},
           {["--record", "x", "--only", "relu", "y"], "--record and --only do not go together"}

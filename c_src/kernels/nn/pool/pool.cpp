@@ -2,6 +2,7 @@
 
 #include "kernels/checks.hpp"
 #include "kernels/element.hpp"
+#include "kernels/narrow.hpp"
 #include "kernels/nn/nn.hpp"
 #include "kernels/nn/window.hpp"
 
@@ -102,8 +103,8 @@ Descriptor pool_kernel(const std::string& name, const std::string& summary) {
 Descriptor max_pool2d_kernel() {
   Descriptor pool = pool_kernel(
       "max_pool2d", "The largest element of each window of x {n, c, h, w}; NaN if any is NaN.");
-  pool.dtypes = kEveryDType;
-  return pool;
+  pool.dtypes = kPlainDTypes;
+  return with_narrow_floats(pool);
 }
 
 Descriptor avg_pool2d_kernel() {
@@ -116,7 +117,7 @@ Descriptor avg_pool2d_kernel() {
   Descriptor pool = pool_kernel("avg_pool2d", "The mean of each window of x {n, c, h, w}.");
   pool.dtypes = kFloatDTypes;
   pool.params.push_back(count);
-  return pool;
+  return with_narrow_floats(pool);
 }
 
 }  // namespace dala

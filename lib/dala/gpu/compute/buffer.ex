@@ -8,12 +8,17 @@ defmodule Dala.Gpu.Compute.Buffer do
 
   | dtype | Element | Bytes |
   |---|---|---|
+  | `:f16` | float of half precision: 11 digits, up to 65504 | 2 |
+  | `:bf16` | the upper half of an `:f32`: 8 digits, the same range | 2 |
   | `:f32` | float | 4 |
   | `:f64` | float, on devices that support it (`device_info().fp64`) | 8 |
-  | `:s32` | signed integer | 4 |
-  | `:s64` | signed integer | 8 |
-  | `:u32` | unsigned integer | 4 |
-  | `:u8` | unsigned integer | 1 |
+  | `:s8`, `:s16`, `:s32`, `:s64` | signed integer | 1, 2, 4, 8 |
+  | `:u8`, `:u16`, `:u32`, `:u64` | unsigned integer | 1, 2, 4, 8 |
+  | `:c64` | complex number, a pair of `:f32` | 8 |
+
+  Kernels compute `:f16` and `:bf16` as `:f32`, and round each result once, to nearest. Sums are
+  formed as those of `:f32` are. `:c64` is for kernels that move elements, `:cast`, and those of
+  complex numbers.
 
   Elements are in row-major order (the last dimension is contiguous) and in native byte order. `{}`
   is the shape of a scalar; a buffer with a dimension of 0 is empty and valid. A shape has at most
@@ -26,7 +31,7 @@ defmodule Dala.Gpu.Compute.Buffer do
 
   alias Dala.Gpu.Compute.{Argument, Error, Native, Runtime}
 
-  @dtypes [:f32, :f64, :s32, :s64, :u32, :u8]
+  @dtypes [:f32, :f64, :s32, :s64, :u32, :u8, :f16, :bf16, :s8, :s16, :u16, :u64, :c64]
 
   @most_dimensions 32
 
@@ -36,17 +41,32 @@ defmodule Dala.Gpu.Compute.Buffer do
   @enforce_keys [:ref, :shape, :dtype]
   defstruct [:ref, :shape, :dtype]
 
-  @type dtype :: :f32 | :f64 | :s32 | :s64 | :u32 | :u8
+  @type dtype ::
+          :f32
+          | :f64
+          | :s32
+          | :s64
+          | :u32
+          | :u8
+          | :f16
+          | :bf16
+          | :s8
+          | :s16
+          | :u16
+          | :u64
+          | :c64
   @type shape :: tuple()
-  @type element :: number() | :nan | :infinity | :neg_infinity
+  @type real :: number() | :nan | :infinity | :neg_infinity
+  @type element :: real() | {real(), real()}
   @type t :: %__MODULE__{ref: reference(), shape: shape(), dtype: dtype()}
 
   @doc """
   Creates a buffer from a flat list of numbers.
 
-  Float types also accept integers and `:nan`, `:infinity` and `:neg_infinity`. A list of the wrong
-  length, a float for an integer type, or an integer out of range raises `Dala.Gpu.Compute.Error`,
-  which names the first invalid index.
+  Float types also accept integers and `:nan`, `:infinity` and `:neg_infinity`; numbers are rounded
+  to the nearest that the type has. A complex number is a pair `{real, imaginary}`, or its real part
+  alone. A list of the wrong length, a float for an integer type, or an integer out of range raises
+  `Dala.Gpu.Compute.Error`, which names the first invalid index.
 
   ## Parameters
 
@@ -59,6 +79,12 @@ defmodule Dala.Gpu.Compute.Buffer do
       iex> buffer = Dala.Gpu.Compute.Buffer.new([1, 2, 3, 4, 5, 6], {2, 3}, :s32)
       iex> Dala.Gpu.Compute.Buffer.read_list(buffer)
       [1, 2, 3, 4, 5, 6]
+
+      iex> Dala.Gpu.Compute.Buffer.read_list(Dala.Gpu.Compute.Buffer.new([0.1, 1.0e6], {2}, :f16))
+      [0.0999755859375, :infinity]
+
+      iex> Dala.Gpu.Compute.Buffer.read_list(Dala.Gpu.Compute.Buffer.new([{1, -2}, 3], {2}, :c64))
+      [{1.0, -2.0}, {3.0, 0.0}]
   """
   @spec new([element()], shape() | [non_neg_integer()], dtype()) :: t()
   def new(list, shape, dtype \\ :f32) do
@@ -221,7 +247,8 @@ defmodule Dala.Gpu.Compute.Buffer do
   @doc """
   Reads the elements of a buffer as a flat list, after all commands submitted on it.
 
-  Non-finite floats are returned as `:nan`, `:infinity` and `:neg_infinity`.
+  Non-finite floats are returned as `:nan`, `:infinity` and `:neg_infinity`, complex numbers as pairs
+  `{real, imaginary}`.
 
   ## Example
 
@@ -363,6 +390,17 @@ defmodule Dala.Gpu.Compute.Buffer do
   def dims!(shape) when is_list(shape), do: check_dims!(shape, shape)
   def dims!(shape), do: bad_shape!(shape, "")
 
+  @doc """
+  Returns all element types.
+
+  ## Example
+
+      iex> Enum.take(Dala.Gpu.Compute.Buffer.dtypes(), 2)
+      [:f32, :f64]
+  """
+  @spec dtypes() :: [dtype(), ...]
+  def dtypes, do: @dtypes
+
   @doc false
   @spec dtype!(dtype()) :: dtype()
   def dtype!(dtype) when dtype in @dtypes, do: dtype
@@ -376,8 +414,9 @@ defmodule Dala.Gpu.Compute.Buffer do
   @doc false
   @spec bytes(dtype()) :: pos_integer()
   def bytes(dtype) when dtype in [:f32, :s32, :u32], do: 4
-  def bytes(dtype) when dtype in [:f64, :s64], do: 8
-  def bytes(:u8), do: 1
+  def bytes(dtype) when dtype in [:f64, :s64, :u64, :c64], do: 8
+  def bytes(dtype) when dtype in [:u8, :s8], do: 1
+  def bytes(dtype) when dtype in [:f16, :bf16, :s16, :u16], do: 2
 
   # Returns the binary and the size of the binary that it keeps alive. A sub-binary of less than
   # half of that size is copied, so that its buffer does not keep all of a large binary alive. Below

@@ -216,9 +216,9 @@ defmodule Dala.Gpu.Compute.Kernel do
   Registers a kernel that computes one expression per element.
 
   The expression is OpenCL C. The elements of the inputs are `x`, `y`, `z` and `w`, in order;
-  parameters are used by name. All values have the output's type, `:f32` or `:f64`, and inputs
-  broadcast to the output's shape. The expression has at most 4096 characters and 64 levels of
-  parentheses.
+  parameters are used by name. All values have the output's type, `:f32`, `:f64`, or `:f16` or
+  `:bf16`, which are computed as `:f32`, and inputs broadcast to the output's shape. The expression
+  has at most 4096 characters and 64 levels of parentheses.
 
   ## Options
 

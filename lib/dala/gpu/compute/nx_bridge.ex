@@ -7,12 +7,11 @@ defmodule Dala.Gpu.Compute.NxBridge do
 
   | Nx type | dtype |
   |---|---|
-  | `{:f, 32}` | `:f32` |
-  | `{:f, 64}` | `:f64` |
-  | `{:s, 32}` | `:s32` |
-  | `{:s, 64}` | `:s64` |
-  | `{:u, 32}` | `:u32` |
-  | `{:u, 8}` | `:u8` |
+  | `{:f, 16}`, `{:f, 32}`, `{:f, 64}` | `:f16`, `:f32`, `:f64` |
+  | `{:bf, 16}` | `:bf16` |
+  | `{:s, 8}`, `{:s, 16}`, `{:s, 32}`, `{:s, 64}` | `:s8`, `:s16`, `:s32`, `:s64` |
+  | `{:u, 8}`, `{:u, 16}`, `{:u, 32}`, `{:u, 64}` | `:u8`, `:u16`, `:u32`, `:u64` |
+  | `{:c, 64}` | `:c64` |
 
   Other types raise `ArgumentError`; `Nx.as_type/2` converts.
   """
@@ -27,7 +26,14 @@ defmodule Dala.Gpu.Compute.NxBridge do
     {:s, 32} => :s32,
     {:s, 64} => :s64,
     {:u, 32} => :u32,
-    {:u, 8} => :u8
+    {:u, 8} => :u8,
+    {:f, 16} => :f16,
+    {:bf, 16} => :bf16,
+    {:s, 8} => :s8,
+    {:s, 16} => :s16,
+    {:u, 16} => :u16,
+    {:u, 64} => :u64,
+    {:c, 64} => :c64
   }
   @nx_types Map.new(@dtypes, fn {nx_type, dtype} -> {dtype, nx_type} end)
 
@@ -102,8 +108,8 @@ defmodule Dala.Gpu.Compute.NxBridge do
       {kind, bits} = nx_type
 
       raise ArgumentError,
-            "a buffer cannot hold the Nx type #{kind}#{bits}; it takes f32, f64, s32, s64, u32 " <>
-              "and u8 (Nx.as_type/2 converts)"
+            "a buffer cannot hold the Nx type #{kind}#{bits}; it takes bf16, c64, f16, f32, f64, " <>
+              "s8 to s64 and u8 to u64 (Nx.as_type/2 converts)"
     else
       {:ok, dtype} -> dtype
     end

@@ -19,7 +19,8 @@ defmodule Dala.Gpu.Compute.Warmup do
 
   ## Options
 
-    * `:dtypes` - the element types to prepare, all of them by default
+    * `:dtypes` - the element types to prepare, `:f32`, `:f64`, `:s32`, `:s64`, `:u32` and `:u8` by
+      default
     * `:only` - the names of the kernels to prepare, atoms or strings, such as `record/1` gives them;
       all of them by default
     * `:progress` - a function of one argument, called with `{done, total, kernel, dtype}` before

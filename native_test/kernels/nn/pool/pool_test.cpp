@@ -87,6 +87,8 @@ void visit_windows(const Case& example, Visit visit) {
 
 Tensor largest(const Case& example, const std::vector<Tensor>& inputs) {
   Tensor result(example.output);
+  const std::vector<__int128> numbers = numbers_of(inputs[0]);
+  std::vector<__int128> picked(result.is_real() ? 0 : result.size());
   visit_windows(example, [&](size_t index, const std::vector<size_t>& seen, int64_t) {
     const auto pick = [&](const auto& from, auto& to) {
       to[index] = from[seen.at(0)];
@@ -95,9 +97,10 @@ Tensor largest(const Case& example, const std::vector<Tensor>& inputs) {
     if (result.is_real()) {
       pick(inputs[0].reals, result.reals);
     } else {
-      pick(inputs[0].integers, result.integers);
+      pick(numbers, picked);
     }
   });
+  set_numbers(result, picked);
   return result;
 }
 
@@ -139,7 +142,7 @@ TEST_CASE("pooling reports mismatches of shape and parameters") {
         "input's 8 by 8");
   CHECK(failure([&] {
           run("avg_pool2d", {zeros(DType::u8, {1, 2, 8, 8})}, out, {{"size", int64_t{2}}});
-        }) == "dtype_mismatch: input 0 of avg_pool2d is u8, expected f32 or f64");
+        }) == "dtype_mismatch: input 0 of avg_pool2d is u8, expected f32, f64, f16 or bf16");
   CHECK(failure([&] {
           run("max_pool2d", {zeros(DType::f32, {8, 8})}, out, {{"size", int64_t{2}}});
         }) == "shape_mismatch: input 0 of max_pool2d has shape {8, 8}, expected {n, c, h, w}");

@@ -233,7 +233,7 @@ TEST_CASE("resize reports mismatches of shape, element type and parameters") {
         }) == "dtype_mismatch: the output of resize is f32, expected u8");
   CHECK(failure([&] {
           run("resize", {zeros(DType::s32, {4, 4})}, zeros(DType::s32, {8, 8}));
-        }) == "dtype_mismatch: input 0 of resize is s32, expected f32, f64 or u8");
+        }) == "dtype_mismatch: input 0 of resize is s32, expected f32, f64, u8, f16 or bf16");
   CHECK(failure([&] {
           run("resize", {image}, zeros(DType::u8, {8, 8, 3}),
               {{"mode", std::string("area")}, {"align_corners", true}});

@@ -3,13 +3,17 @@ defmodule Dala.Gpu.Compute.BufferTest do
 
   doctest Dala.Gpu.Compute.Buffer
 
-  @dtypes [:f32, :f64, :s32, :s64, :u32, :u8]
+  @dtypes Buffer.dtypes()
 
   @limits [
     s32: {-0x80000000, 0x7FFFFFFF},
     s64: {-0x8000000000000000, 0x7FFFFFFFFFFFFFFF},
     u32: {0, 0xFFFFFFFF},
-    u8: {0, 255}
+    u8: {0, 255},
+    s8: {-128, 127},
+    s16: {-0x8000, 0x7FFF},
+    u16: {0, 0xFFFF},
+    u64: {0, 0xFFFFFFFFFFFFFFFF}
   ]
 
   describe "new/3" do
@@ -21,7 +25,8 @@ defmodule Dala.Gpu.Compute.BufferTest do
       test "round trip of #{dtype}" do
         list = Enum.to_list(1..12)
         buffer = Buffer.new(list, {3, 4}, unquote(dtype))
-        assert Buffer.read_list(buffer) == list
+        expected = if unquote(dtype) == :c64, do: Enum.map(list, &{&1 * 1.0, 0.0}), else: list
+        assert Buffer.read_list(buffer) == expected
         assert Buffer.shape(buffer) == {3, 4}
         assert Buffer.dtype(buffer) == unquote(dtype)
       end
@@ -40,7 +45,7 @@ defmodule Dala.Gpu.Compute.BufferTest do
       end
     end
 
-    for dtype <- [:f32, :f64] do
+    for dtype <- [:f32, :f64, :f16, :bf16] do
       test "#{dtype} takes integers, NaN and infinities" do
         list = [1, 2.5, :nan, :infinity, :neg_infinity, -0.0]
         buffer = Buffer.new(list, {6}, unquote(dtype))
@@ -53,6 +58,59 @@ defmodule Dala.Gpu.Compute.BufferTest do
     test "f32 rounds to nearest, and what is too large is infinite" do
       assert Buffer.read(Buffer.new([0.1, 1.0e300], {2}, :f32)) ==
                <<0.1::float-32-native, 0x7F800000::32-native>>
+    end
+
+    test "f16 and bf16 round to nearest, halves to even, and what is too large is infinite" do
+      # 1 + 2^-11 and 1 + 3 * 2^-11 are halfway between two f16; 2^-25 is half of the smallest.
+      list = [
+        0.1,
+        1.00048828125,
+        1.00146484375,
+        65504,
+        65519.9,
+        65520,
+        -1.0e300,
+        2.98023223876953125e-8,
+        3.0e-8
+      ]
+
+      bits = [0x2E66, 0x3C00, 0x3C02, 0x7BFF, 0x7BFF, 0x7C00, 0xFC00, 0x0000, 0x0001]
+
+      assert Buffer.read(Buffer.new(list, {9}, :f16)) ==
+               for(b <- bits, into: "", do: <<b::16-native>>)
+
+      # 1 + 2^-8 and 1 + 3 * 2^-8 are halfway between two bf16. A double is rounded once.
+      list = [0.1, 1.00390625, 1.01171875, 1.003906250000001, 3.4e38, 1.0e39, -1.0e-45]
+      bits = [0x3DCD, 0x3F80, 0x3F82, 0x3F81, 0x7F80, 0x7F80, 0x8000]
+
+      assert Buffer.read(Buffer.new(list, {7}, :bf16)) ==
+               for(b <- bits, into: "", do: <<b::16-native>>)
+
+      # So is an integer.
+      above = 0x4000000000000000 + 0x40000000000000 + 1
+
+      assert Buffer.read(Buffer.new([above, above - 1], {2}, :bf16)) ==
+               <<0x5E81::16-native, 0x5E80::16-native>>
+    end
+
+    test "complex numbers are pairs, or their real parts" do
+      buffer = Buffer.new([{1, -2.5}, 3, {:nan, :infinity}], {3}, :c64)
+      assert Buffer.read_list(buffer) == [{1.0, -2.5}, {3.0, 0.0}, {:nan, :infinity}]
+
+      assert binary_part(Buffer.read(buffer), 0, 8) ==
+               <<1.0::float-32-native, -2.5::float-32-native>>
+
+      assert_raises(
+        :invalid_param,
+        "element 1 (a tuple) is not a pair of numbers for a c64 buffer",
+        fn ->
+          Buffer.new([1, {1, 2, 3}], {2}, :c64)
+        end
+      )
+
+      assert_raises(:invalid_param, "is not a number for a c64 buffer", fn ->
+        Buffer.new([{1, :oops}], {1}, :c64)
+      end)
     end
 
     test "f64 keeps every digit" do
@@ -127,8 +185,11 @@ defmodule Dala.Gpu.Compute.BufferTest do
         end
       end
 
-      message = "expected dtype to be one of :f32, :f64, :s32, :s64, :u32, :u8, got: :f16"
-      assert_raise ArgumentError, message, fn -> Buffer.new([1], {1}, :f16) end
+      message =
+        "expected dtype to be one of :f32, :f64, :s32, :s64, :u32, :u8, :f16, :bf16, :s8, :s16, " <>
+          ":u16, :u64, :c64, got: :f8"
+
+      assert_raise ArgumentError, message, fn -> Buffer.new([1], {1}, :f8) end
       assert_raise ArgumentError, ~r/got: "f32"/, fn -> Buffer.new([1], {1}, "f32") end
 
       for list <- [nil, "abc", {1, 2}, 1..3, [1 | 2]] do
@@ -149,7 +210,7 @@ defmodule Dala.Gpu.Compute.BufferTest do
     for dtype <- @dtypes do
       test "of #{dtype}" do
         buffer = Buffer.zeros({5, 3}, unquote(dtype))
-        assert Enum.all?(Buffer.read_list(buffer), &(&1 == 0))
+        assert Enum.all?(Buffer.read_list(buffer), &(&1 in [0, 0.0, {0.0, 0.0}]))
         assert Buffer.num_elements(buffer) == 15
       end
     end
@@ -174,7 +235,7 @@ defmodule Dala.Gpu.Compute.BufferTest do
   end
 
   describe "from_binary/3" do
-    for {dtype, bytes} <- [f32: 4, f64: 8, s32: 4, s64: 8, u32: 4, u8: 1] do
+    for dtype <- @dtypes, bytes = Buffer.bytes(dtype) do
       test "of #{dtype}" do
         binary = :crypto.strong_rand_bytes(6 * unquote(bytes))
         buffer = Buffer.from_binary(binary, {2, 3}, unquote(dtype))
@@ -499,7 +560,7 @@ defmodule Dala.Gpu.Compute.BufferTest do
 
   describe "parts of a buffer" do
     test "are what the whole has there, of every type" do
-      for dtype <- [:f32, :f64, :s32, :s64, :u32, :u8] do
+      for dtype <- @dtypes -- [:c64] do
         whole = Enum.map(0..99, &if(dtype in [:f32, :f64], do: &1 / 2, else: &1))
         buffer = Buffer.new(whole, {10, 10}, dtype)
 

@@ -69,6 +69,32 @@ defmodule Dala.Gpu.Compute.KernelTest do
       assert_error(Kernel.run(:scalar_mul, [a], a, scalar: -huge), :invalid_param, "scalar")
     end
 
+    test "parameters of u64 and c64" do
+      largest = 0xFFFFFFFFFFFFFFFF
+      a = zeros({2}, :u64)
+      assert Kernel.run(:fill, [], a, value: largest) == :ok
+      assert Compute.read_list(a) == [largest, largest]
+
+      assert_error(
+        Kernel.run(:fill, [], a, value: -1),
+        :invalid_param,
+        "value of fill must be an integer between 0 and #{largest} for u64, got -1"
+      )
+
+      bounds = [min: 0x8000000000000000, max: 0x7FFFFFFFFFFFFFFF]
+      assert_error(Kernel.run(:clamp, [a], a, bounds), :invalid_param, "min of clamp must be at")
+
+      c = zeros({2}, :c64)
+      assert Kernel.run(:fill, [], c, value: {1, -2}) == :ok
+      assert Compute.read_list(c) == [{1.0, -2.0}, {1.0, -2.0}]
+
+      assert_error(
+        Kernel.run(:fill, [], c, value: "x"),
+        :invalid_param,
+        "value of fill must be a number or a pair of numbers, got x"
+      )
+    end
+
     test "malformed arguments raise" do
       a = counting(1)
       assert_raise ArgumentError, ~r/kernel's name/, fn -> Kernel.run(1, [a], a) end
@@ -234,7 +260,7 @@ defmodule Dala.Gpu.Compute.KernelTest do
         assert String.length(kernel.summary) > 3
         assert String.length(kernel.output) > 3
         assert is_integer(kernel.inputs)
-        assert kernel.dtypes -- [:f32, :f64, :s32, :s64, :u32, :u8] == []
+        assert kernel.dtypes -- Buffer.dtypes() == []
 
         for param <- kernel.params do
           assert Enum.sort(Map.keys(param)) ==
@@ -316,7 +342,11 @@ defmodule Dala.Gpu.Compute.KernelTest do
             s32: "int",
             s64: "long",
             u32: "uint",
-            u8: "uchar"
+            u8: "uchar",
+            s8: "char",
+            s16: "short",
+            u16: "ushort",
+            u64: "ulong"
           ] do
         name = "kernel_test_double_#{dtype}"
 
@@ -332,6 +362,51 @@ defmodule Dala.Gpu.Compute.KernelTest do
         assert Kernel.run(name, [a], a) == :ok
         assert Compute.read_list(a) == [2, 4, 6, 8]
       end
+    end
+
+    test "floats of 16 bits and complex numbers" do
+      :ok =
+        Kernel.register(:kernel_test_half, """
+        __kernel void twice(__global const half *x, __global half *output, ulong n) {
+          size_t i = get_global_id(0);
+          if (i < n) vstore_half(2 * vload_half(i, x), i, output);
+        }
+        """)
+
+      :ok =
+        Kernel.register(:kernel_test_bits, """
+        __kernel void negate(__global const ushort *x, __global ushort *output, ulong n) {
+          size_t i = get_global_id(0);
+          if (i < n) output[i] = x[i] ^ 0x8000;
+        }
+        """)
+
+      :ok =
+        Kernel.register(:kernel_test_swap, """
+        __kernel void swap(__global const float2 *x, __global float2 *output, ulong n) {
+          size_t i = get_global_id(0);
+          if (i < n) output[i] = x[i].yx;
+        }
+        """)
+
+      a = Compute.buffer([1, 2.5, -3], {3}, :f16)
+      assert Kernel.run(:kernel_test_half, [a], a) == :ok
+      assert Compute.read_list(a) == [2.0, 5.0, -6.0]
+      assert Kernel.run(:kernel_test_bits, [a], a) == :ok
+      assert Compute.read_list(a) == [-2.0, -5.0, 6.0]
+      b = Compute.buffer([1, 2.5, -3], {3}, :bf16)
+      assert Kernel.run(:kernel_test_bits, [b], b) == :ok
+      assert Compute.read_list(b) == [-1.0, -2.5, 3.0]
+
+      assert_error(
+        Kernel.run(:kernel_test_half, [b], a),
+        :dtype_mismatch,
+        "input 0 of kernel_test_half is bf16, expected f16 for half* x"
+      )
+
+      c = Compute.buffer([{1, 2}, {3, 4}, 5], {3}, :c64)
+      assert Kernel.run(:kernel_test_swap, [c], c) == :ok
+      assert Compute.read_list(c) == [{2.0, 1.0}, {4.0, 3.0}, {0.0, 5.0}]
     end
 
     test "element types are checked" do
@@ -498,7 +573,7 @@ defmodule Dala.Gpu.Compute.KernelTest do
   end
 
   describe "elementwise/3" do
-    test "broadcasts, takes parameters and either float type" do
+    test "broadcasts, takes parameters and every float type" do
       assert Kernel.elementwise(:kernel_test_mix, "x * t + y * (1 - t)",
                inputs: 2,
                params: [:t],
@@ -508,7 +583,7 @@ defmodule Dala.Gpu.Compute.KernelTest do
       {:ok, kernel} = Kernel.lookup(:kernel_test_mix)
       assert %{custom: true, inputs: 2, summary: "Mixes two inputs."} = kernel
 
-      for dtype <- [:f32, :f64] do
+      for dtype <- [:f32, :f64, :f16, :bf16] do
         a = Compute.buffer([1, 2, 3, 4], {2, 2}, dtype)
         b = Compute.buffer([10], {}, dtype)
         assert Kernel.run(:kernel_test_mix, [a, b], a, t: 0.5) == :ok
