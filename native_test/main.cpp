@@ -9,8 +9,8 @@
 #include "support/engine_fixture.hpp"
 
 int main(int argc, char** argv) {
-  for (const char* name :
-       {"DALA_GPU_DEVICE", "DALA_GPU_DEVICE_CLASS", "DALA_GPU_ZERO_COPY", "DALA_TEST_QUICK"}) {
+  for (const char* name : {"DALA_GPU_DEVICE", "DALA_GPU_DEVICE_CLASS", "DALA_GPU_ZERO_COPY",
+                           "DALA_TEST_QUICK", "DALA_TEST_ALL"}) {
     if (const char* value = std::getenv(name)) std::cout << name << '=' << value << '\n';
   }
   std::cout.flush();

@@ -164,7 +164,7 @@ defmodule Dala.Gpu.Compute.CommandTest do
     test "sends one message when the command has finished" do
       id = Compute.submit(slow(20 * rounds_per_ms()), notify: self())
       refute_received {:dala_gpu, ^id, _result}
-      assert_receive {:dala_gpu, ^id, :ok}, 10_000
+      assert_receive {:dala_gpu, ^id, :ok}, 60_000
       assert Compute.poll(id) == :completed
       assert Compute.wait(id) == :ok
       refute_received {:dala_gpu, ^id, _result}
@@ -172,7 +172,7 @@ defmodule Dala.Gpu.Compute.CommandTest do
 
     test "reports errors" do
       id = Compute.submit(%{fill(counting(1), 0) | kernel: :nope}, notify: self())
-      assert_receive {:dala_gpu, ^id, {:error, %Error{reason: :unknown_kernel}}}, 10_000
+      assert_receive {:dala_gpu, ^id, {:error, %Error{reason: :unknown_kernel}}}, 60_000
     end
 
     test "another process" do
@@ -374,6 +374,6 @@ defmodule Dala.Gpu.Compute.CommandTest do
       send(test, {:result, Compute.wait(id)})
     end)
 
-    assert_receive {:result, :ok}, 10_000
+    assert_receive {:result, :ok}, 60_000
   end
 end
