@@ -18,6 +18,20 @@ defmodule Dala.ML.Supervisor do
     :ok = Provider.register(AsKernel)
     :ok = Dala.Media.Gpu.Segmenter.register(Stages)
     :ok = Cluster.new_table()
-    Supervisor.init([ModelCache | Cluster.children()], strategy: :one_for_one)
+    children = [ModelCache | Cluster.children()]
+    for child <- children, do: await_exit(Supervisor.child_spec(child, []).id)
+    Supervisor.init(children, strategy: :one_for_one)
+  end
+
+  # If this supervisor was killed, its children exit a little later, and keep their names until then.
+  # Starting others before would fail, again and again, until the application gives up.
+  defp await_exit(name) do
+    with pid when is_pid(pid) <- Process.whereis(name) do
+      monitor = Process.monitor(pid)
+
+      receive do
+        {:DOWN, ^monitor, :process, ^pid, _reason} -> :ok
+      end
+    end
   end
 end
