@@ -146,7 +146,7 @@ TEST_CASE("headers are inserted where they are included, and files are not read"
   CHECK(refusal_of("#define H \"a.h\"\n#include H", headers) ==
         "line 2 of the source of k includes H, which is not the name of a header");
   CHECK(refusal_of("#include \"loop.h\"", headers) ==
-        "line 1 of the source of k includes loop.h more than 16 levels deep");
+        "line 1 of the header loop.h of k includes loop.h more than 16 levels deep");
   CHECK(refusal_of("#include \"bad.h\"", {{"bad.h", "__asm__(\"nop\");"}}) ==
-        "line 1 of the source of k has __asm__, which is not allowed");
+        "line 1 of the header bad.h of k has __asm__, which is not allowed");
 }
