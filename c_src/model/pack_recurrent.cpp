@@ -37,7 +37,7 @@ const std::map<std::string, Known>& known_activations() {
   return known;
 }
 
-struct Sizes {
+struct LayerSizes {
   int64_t gates = 1;
   int64_t directions = 1;
   int64_t hidden = 1;
@@ -77,14 +77,14 @@ struct Weights {
 };
 
 // Nodes whose weights do not fit together are left to the operator, which says why.
-std::optional<Sizes> sizes_of(const Node& node, int64_t gates, const Weights& weights) {
+std::optional<LayerSizes> sizes_of(const Node& node, int64_t gates, const Weights& weights) {
   if (weights.input == nullptr || weights.state == nullptr) return std::nullopt;
   const Shape& w = weights.input->shape;
   const Shape& r = weights.state->shape;
   if (w.size() != 3 || r.size() != 3 || r[1] != gates * r[2] || w[1] != r[1] || w[0] != r[0]) {
     return std::nullopt;
   }
-  Sizes sizes;
+  LayerSizes sizes;
   sizes.gates = gates;
   sizes.directions = r[0];
   sizes.hidden = r[2];
@@ -101,7 +101,7 @@ std::optional<Sizes> sizes_of(const Node& node, int64_t gates, const Weights& we
   return sizes;
 }
 
-HostTensorPtr packed_input(const Sizes& sizes, const HostTensor& weights) {
+HostTensorPtr packed_input(const LayerSizes& sizes, const HostTensor& weights) {
   auto packed = std::make_shared<HostTensor>(weights.type, Shape{sizes.features, sizes.columns()});
   const auto* from = weights.data<float>();
   sizes.each_unit([&](int64_t d, int64_t g, int64_t u) {
@@ -113,7 +113,7 @@ HostTensorPtr packed_input(const Sizes& sizes, const HostTensor& weights) {
   return packed;
 }
 
-HostTensorPtr packed_state(const Sizes& sizes, const HostTensor& weights) {
+HostTensorPtr packed_state(const LayerSizes& sizes, const HostTensor& weights) {
   const int64_t pitch = sizes.gates * RECURRENT_TILE;
   auto packed = std::make_shared<HostTensor>(
       weights.type, Shape{sizes.directions, sizes.tiles, sizes.hidden, pitch});
@@ -130,7 +130,7 @@ HostTensorPtr packed_state(const Sizes& sizes, const HostTensor& weights) {
 
 // The biases of both products in one, except for that of a candidate to whose product the reset
 // gate is applied.
-HostTensorPtr packed_bias(const Sizes& sizes, const HostTensor* bias, bool linear,
+HostTensorPtr packed_bias(const LayerSizes& sizes, const HostTensor* bias, bool linear,
                           ElementType type) {
   auto packed = std::make_shared<HostTensor>(type, Shape{sizes.columns()});
   if (bias == nullptr) return packed;
@@ -142,7 +142,7 @@ HostTensorPtr packed_bias(const Sizes& sizes, const HostTensor* bias, bool linea
   return packed;
 }
 
-HostTensorPtr packed_extra(const Sizes& sizes, const Weights& weights, bool linear,
+HostTensorPtr packed_extra(const LayerSizes& sizes, const Weights& weights, bool linear,
                            ElementType type) {
   auto packed =
       std::make_shared<HostTensor>(type, Shape{sizes.directions, sizes.tiles, 3, RECURRENT_TILE});
@@ -163,7 +163,7 @@ HostTensorPtr packed_extra(const Sizes& sizes, const Weights& weights, bool line
 }
 
 // The attributes of the kernel `recurrent`. False if it has not all of the activations.
-bool set_activations(const Node& node, Node& packed, const Sizes& sizes) {
+bool set_activations(const Node& node, Node& packed, const LayerSizes& sizes) {
   const auto activations =
       recurrent_activations(node, default_activations(sizes.gates), sizes.directions);
   std::string names;

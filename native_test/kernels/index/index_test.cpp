@@ -35,6 +35,12 @@ size_t axis_of(const Case& example, int64_t fallback) {
                                       : axis);
 }
 
+int64_t highest_index(DType dtype) {
+  const size_t bits = 8 * size_of(dtype) - (is_signed(dtype) ? 1 : 0);
+  return bits >= 31 ? INT32_MAX : (int64_t{1} << bits) - 1;
+}
+int64_t lowest_index(DType dtype) { return is_signed(dtype) ? -highest_index(dtype) - 1 : 0; }
+
 // Most indices are inside, some count from the end, few are outside; many are the same.
 void into_range(Tensor& indices, const std::function<int64_t(size_t)>& size_at) {
   for (size_t i = 0; i < indices.size(); ++i) {
@@ -43,9 +49,11 @@ void into_range(Tensor& indices, const std::function<int64_t(size_t)>& size_at) 
     int64_t& index = indices.integers[i];
     if (size == 0 || i % 11 == 7) continue;  // anything
     index = static_cast<int64_t>(static_cast<uint64_t>(index) % static_cast<uint64_t>(size));
-    if (size_of(indices.type.dtype) == 1) index = std::min<int64_t>(index, negatives ? 127 : 255);
     if (i % 5 == 2) index = index / 4;
     if (negatives && i % 4 == 1) index -= size;
+    // Narrow types do not reach all of a long axis.
+    index = std::clamp<int64_t>(index, lowest_index(indices.type.dtype),
+                                highest_index(indices.type.dtype));
   }
 }
 

@@ -26,7 +26,7 @@
 
 SHARED_BEGIN
 
-typedef struct {
+typedef struct Recurrence {
   cl_long steps HOST_INIT(1);
   cl_long batch HOST_INIT(1);
   cl_long directions HOST_INIT(1);
