@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <set>
 #include <utility>
 
 #include "model/channels_last.hpp"
@@ -29,19 +30,21 @@ TensorId clipped(GraphBuilder& builder, TensorId x, double low, double high) {
 
 TensorId activated(GraphBuilder& builder, TensorId x, const std::string& name) {
   static const std::map<std::string, const char*> plain{
-      {"relu", "Relu"},         {"sigmoid", "Sigmoid"},   {"tanh", "Tanh"}, {"elu", "Elu"},
-      {"selu", "Selu"},         {"softplus", "Softplus"}, {"gelu", "Gelu"}, {"exponential", "Exp"},
-      {"softsign", "Softsign"}, {"mish", "Mish"}};
+      {"relu", "Relu"}, {"sigmoid", "Sigmoid"},   {"tanh", "Tanh"},
+      {"elu", "Elu"},   {"selu", "Selu"},         {"softplus", "Softplus"},
+      {"gelu", "Gelu"}, {"softsign", "Softsign"}, {"mish", "Mish"}};
   if (name.empty() || name == "linear") return x;
   if (const auto found = plain.find(name); found != plain.end()) {
     return builder.add(found->second, {x});
   }
   if (name == "relu6") return clipped(builder, x, 0, 6);
   if (name == "softmax") return builder.add("Softmax", {x}, {{"axis", attr::integer(-1)}});
+  if (name == "log_softmax") return builder.add("LogSoftmax", {x}, {{"axis", attr::integer(-1)}});
+  if (name == "gelu_new") return builder.add("Gelu", {x}, {{"approximate", attr::text("tanh")}});
   if (name == "hard_sigmoid") {
     return builder.add("HardSigmoid", {x}, {{"alpha", attr::real(0.2)}, {"beta", attr::real(0.5)}});
   }
-  if (name == "swish" || name == "silu") {
+  if (name == "swish") {
     return builder.add("Mul", {x, builder.add("Sigmoid", {x})});
   }
   unsupported("the activation " + name);
@@ -60,6 +63,17 @@ void need_channels_last(const KerasCall& call) {
   if (call.layer.text("data_format", "channels_last") != "channels_last") {
     unsupported("channels first");
   }
+}
+
+// The bias, if the layer has one. A layer around another has the weights of that one.
+TensorId bias_of(const KerasCall& call, const KerasConfig& layer) {
+  return layer.flag("use_bias", true) ? call.weight("bias") : kNone;
+}
+TensorId bias_of(const KerasCall& call) { return bias_of(call, call.layer); }
+
+void need_no_dilation(const Window& window) {
+  // TF.js takes the option, and computes without it.
+  if (window.dilation != std::array<int64_t, 2>{1, 1}) unsupported("dilation");
 }
 
 // {n, length, c} as {n, 1, length, c}, and back.
@@ -86,12 +100,7 @@ Window window_of(const KerasCall& call, bool sequence, const char* size) {
   window.dilation = pair("dilation_rate", 1);
   const std::string padding = call.layer.text("padding", "valid");
   window.same = padding == "same";
-  if (padding == "causal" && sequence) {
-    const int64_t length = call.layer.pair("kernel_size", 1)[1];
-    window.pads = {0, (length - 1) * window.dilation[1], 0, 0};
-  } else if (padding != "same" && padding != "valid") {
-    unsupported("padding " + padding);
-  }
+  if (padding != "same" && padding != "valid") unsupported("padding " + padding);
   return window;
 }
 
@@ -106,52 +115,59 @@ TensorId as_plane(const KerasCall& call, HostTensorPtr weights) {
 KerasValue convolution(const KerasCall& call, bool sequence) {
   need_rank(call, sequence ? 3 : 4);
   const Window window = window_of(call, sequence, nullptr);
+  if (call.layer.integer("groups", 1) != 1) unsupported("several groups");
   GraphBuilder& builder = call.builder;
   const TensorId x = sequence ? with_row(builder, call.in().tensor) : call.in().tensor;
-  const TensorId y = channels_last::convolution(
-      builder, x, as_plane(call, call.find_weight("kernel")), WeightOrder::hwio,
-      call.weight("bias", true), window, call.layer.integer("groups", 1), {});
+  const TensorId y =
+      channels_last::convolution(builder, x, as_plane(call, call.find_weight("kernel")),
+                                 WeightOrder::hwio, bias_of(call), window, 1, {});
   return finished(call, sequence ? without_row(builder, y) : y, call.in().rank);
 }
 
 KerasValue conv1d(const KerasCall& call) { return convolution(call, true); }
 KerasValue conv2d(const KerasCall& call) { return convolution(call, false); }
 
+// Weights {h, w, channels, multiplier}: TF.js does not write the multiplier of every layer.
+TensorId depthwise(const KerasCall& call, TensorId bias, const Window& window) {
+  const HostTensorPtr kernel = call.find_weight("depthwise_kernel");
+  if (kernel == nullptr || kernel->shape.size() != 4) {
+    reject("the weight depthwise_kernel is missing, or does not have 4 dimensions");
+  }
+  return channels_last::depthwise_convolution(call.builder, call.in().tensor,
+                                              call.weight("depthwise_kernel"), WeightOrder::hwio,
+                                              kernel->shape[3], bias, window, {});
+}
+
 KerasValue depthwise_conv2d(const KerasCall& call) {
   need_rank(call, 4);
-  return finished(call,
-                  channels_last::depthwise_convolution(
-                      call.builder, call.in().tensor, call.weight("depthwise_kernel"),
-                      WeightOrder::hwio, call.layer.integer("depth_multiplier", 1),
-                      call.weight("bias", true), window_of(call, false, nullptr), {}),
-                  4);
+  const Window window = window_of(call, false, nullptr);
+  need_no_dilation(window);
+  return finished(call, depthwise(call, bias_of(call), window), 4);
 }
 
 KerasValue separable_conv2d(const KerasCall& call) {
   need_rank(call, 4);
-  const TensorId between = channels_last::depthwise_convolution(
-      call.builder, call.in().tensor, call.weight("depthwise_kernel"), WeightOrder::hwio,
-      call.layer.integer("depth_multiplier", 1), kNone, window_of(call, false, nullptr), {});
-  return finished(
-      call,
-      channels_last::convolution(call.builder, between, call.weight("pointwise_kernel"),
-                                 WeightOrder::hwio, call.weight("bias", true), {}, 1, {}),
-      4);
+  const TensorId between = depthwise(call, kNone, window_of(call, false, nullptr));
+  return finished(call,
+                  channels_last::convolution(call.builder, between, call.weight("pointwise_kernel"),
+                                             WeightOrder::hwio, bias_of(call), {}, 1, {}),
+                  4);
 }
 
 KerasValue conv2d_transpose(const KerasCall& call) {
   need_rank(call, 4);
   const Window window = window_of(call, false, nullptr);
+  need_no_dilation(window);
   const auto size = call.layer.pair("kernel_size", 1);
-  const bool larger = size[0] > window.stride[0] || size[1] > window.stride[1];
-  if (call.layer.find("output_padding") != nullptr || (!window.same && larger)) {
-    unsupported("output padding, or overlapping windows without padding");
+  const bool gaps = size[0] < window.stride[0] || size[1] < window.stride[1];
+  if (call.layer.find("output_padding") != nullptr || (!window.same && gaps)) {
+    unsupported("output padding, or gaps between windows without padding");
   }
-  return finished(call,
-                  channels_last::transposed_convolution(call.builder, call.in().tensor,
-                                                        call.weight("kernel"), WeightOrder::hwio,
-                                                        call.weight("bias", true), {}, window, {}),
-                  4);
+  return finished(
+      call,
+      channels_last::transposed_convolution(call.builder, call.in().tensor, call.weight("kernel"),
+                                            WeightOrder::hwio, bias_of(call), {}, window, {}),
+      4);
 }
 
 KerasValue pool(const KerasCall& call, bool sequence, bool largest) {
@@ -174,35 +190,53 @@ KerasValue global_pool(const KerasCall& call, const char* op) {
   need_channels_last(call);
   std::vector<int64_t> axes;
   for (int64_t d = 1; d + 1 < call.in().rank; ++d) axes.push_back(d);
-  const bool keep = call.layer.flag("keepdims", false);
-  return {tensorflow::reduce(call.builder, op, call.in().tensor, call.builder.integers(axes), keep),
-          keep ? call.in().rank : 2};
+  if (call.layer.flag("keepdims", false)) unsupported("keepdims");
+  return {
+      tensorflow::reduce(call.builder, op, call.in().tensor, call.builder.integers(axes), false),
+      2};
 }
 
 KerasValue global_average_pool(const KerasCall& call) { return global_pool(call, "ReduceMean"); }
 KerasValue global_max_pool(const KerasCall& call) { return global_pool(call, "ReduceMax"); }
 
-KerasValue dense(const KerasCall& call) {
+// The options of `layer`, which may be inside of another one.
+KerasValue dense(const KerasCall& call, const KerasConfig& layer) {
   TensorId y = call.builder.add("MatMul", {call.in().tensor, call.weight("kernel")});
-  const TensorId bias = call.weight("bias", true);
+  const TensorId bias = bias_of(call, layer);
   if (bias != kNone) y = call.builder.add("Add", {y, bias});
-  return finished(call, y, call.in().rank);
+  return {activated(call.builder, y, layer.text("activation", "linear")), call.in().rank};
+}
+
+KerasValue plain_dense(const KerasCall& call) { return dense(call, call.layer); }
+
+// The axes that an option lists, counted from the first one; the last axis if it is absent.
+std::vector<int64_t> axes_of(const KerasCall& call) {
+  std::vector<int64_t> axes = call.layer.integers("axis");
+  if (axes.empty()) axes = {-1};
+  for (int64_t& axis : axes) {
+    if (axis < 0) axis += call.in().rank;
+    if (axis < 1 || axis >= call.in().rank) reject("axis is not an axis of the input");
+  }
+  return axes;
 }
 
 // (x - mean) / sqrt(variance + epsilon) * gamma + beta along the last axis.
 KerasValue batch_normalization(const KerasCall& call) {
-  const std::vector<int64_t> axis = call.layer.integers("axis");
+  const std::vector<int64_t> axes = axes_of(call);
   const int64_t rank = call.in().rank;
-  if (!axis.empty() && axis[0] != -1 && axis[0] != rank - 1)
-    unsupported("another axis than the last");
+  if (axes != std::vector<int64_t>{rank - 1}) unsupported("another axis than the last");
   const HostTensorPtr mean = call.find_weight("moving_mean");
   const HostTensorPtr variance = call.find_weight("moving_variance");
-  if (mean == nullptr || variance == nullptr || mean->shape != variance->shape) {
-    reject("the weights moving_mean and moving_variance are missing or differ in shape");
+  if (mean == nullptr || variance == nullptr || mean->shape != variance->shape ||
+      mean->shape.size() != 1) {
+    reject("the weights moving_mean and moving_variance are missing or do not fit");
   }
-  const auto filled = [&](const char* name, double value) -> HostTensorPtr {
-    if (HostTensorPtr found = call.find_weight(name)) {
-      if (found->shape != mean->shape) reject(text("the weight ", name, " has another shape"));
+  const auto filled = [&](const char* option, const char* name, double value) -> HostTensorPtr {
+    if (call.layer.flag(option, true)) {
+      HostTensorPtr found = call.find_weight(name);
+      if (found == nullptr || found->shape != mean->shape) {
+        reject(text("the weight ", name, " is missing or has another shape"));
+      }
       return found;
     }
     auto tensor = std::make_shared<HostTensor>(ElementType::f32, mean->shape);
@@ -210,7 +244,8 @@ KerasValue batch_normalization(const KerasCall& call) {
     return tensor;
   };
   GraphBuilder& builder = call.builder;
-  const std::vector<HostTensorPtr> params{filled("gamma", 1), filled("beta", 0), mean, variance};
+  const std::vector<HostTensorPtr> params{filled("scale", "gamma", 1), filled("center", "beta", 0),
+                                          mean, variance};
   const double epsilon = call.layer.real("epsilon", 1e-3);
   if (rank == 4) {
     std::vector<TensorId> inputs{channels_last::to_planes(builder, call.in().tensor)};
@@ -231,16 +266,21 @@ KerasValue batch_normalization(const KerasCall& call) {
 }
 
 KerasValue layer_normalization(const KerasCall& call) {
-  const std::vector<int64_t> axis = call.layer.integers("axis");
-  if (axis.size() > 1 || (!axis.empty() && axis[0] != -1 && axis[0] != call.in().rank - 1)) {
-    unsupported("another axis than the last");
+  const std::vector<int64_t> axes = axes_of(call);
+  const int64_t rank = call.in().rank;
+  for (size_t i = 0; i < axes.size(); ++i) {
+    if (axes[i] != rank - static_cast<int64_t>(axes.size() - i)) {
+      unsupported("other axes than the last ones");
+    }
   }
-  std::vector<TensorId> inputs{call.in().tensor, call.weight("gamma")};
-  if (const TensorId beta = call.weight("beta", true); beta != kNone) inputs.push_back(beta);
-  return {call.builder.add("LayerNormalization", inputs,
-                           {{"axis", attr::integer(-1)},
-                            {"epsilon", attr::real(call.layer.real("epsilon", 1e-3))}}),
-          call.in().rank};
+  GraphBuilder& builder = call.builder;
+  const bool scale = call.layer.flag("scale", true);
+  std::vector<TensorId> inputs{call.in().tensor, scale ? call.weight("gamma") : builder.scalar(1)};
+  if (call.layer.flag("center", true)) inputs.push_back(call.weight("beta"));
+  return {builder.add("LayerNormalization", inputs,
+                      {{"axis", attr::integer(axes[0])},
+                       {"epsilon", attr::real(call.layer.real("epsilon", 1e-3))}}),
+          rank};
 }
 
 KerasValue activation(const KerasCall& call) {
@@ -249,11 +289,9 @@ KerasValue activation(const KerasCall& call) {
 
 KerasValue relu(const KerasCall& call) {
   GraphBuilder& builder = call.builder;
-  const double slope = call.layer.real("negative_slope", 0);
   if (call.layer.real("threshold", 0) != 0) unsupported("a threshold");
-  TensorId y = slope == 0
-                   ? builder.add("Relu", {call.in().tensor})
-                   : builder.add("LeakyRelu", {call.in().tensor}, {{"alpha", attr::real(slope)}});
+  if (call.layer.real("negative_slope", 0) != 0) unsupported("a slope");
+  TensorId y = builder.add("Relu", {call.in().tensor});
   if (call.layer.find("max_value") != nullptr) {
     y = builder.add("Clip", {y}, {{"max", attr::real(call.layer.real("max_value", 0))}});
   }
@@ -261,15 +299,15 @@ KerasValue relu(const KerasCall& call) {
 }
 
 KerasValue leaky_relu(const KerasCall& call) {
-  const double alpha = call.layer.real("alpha", call.layer.real("negative_slope", 0.3));
+  if (call.layer.find("negative_slope") != nullptr) unsupported("the option negative_slope");
+  const double alpha = call.layer.real("alpha", 0.3);
   return {call.builder.add("LeakyRelu", {call.in().tensor}, {{"alpha", attr::real(alpha)}}),
           call.in().rank};
 }
 
 KerasValue elu(const KerasCall& call) {
-  return {call.builder.add("Elu", {call.in().tensor},
-                           {{"alpha", attr::real(call.layer.real("alpha", 1))}}),
-          call.in().rank};
+  if (call.layer.real("alpha", 1) != 1) unsupported("another alpha than 1");
+  return {call.builder.add("Elu", {call.in().tensor}), call.in().rank};
 }
 
 KerasValue prelu(const KerasCall& call) {
@@ -277,8 +315,10 @@ KerasValue prelu(const KerasCall& call) {
 }
 
 KerasValue softmax(const KerasCall& call) {
-  return {call.builder.add("Softmax", {call.in().tensor},
-                           {{"axis", attr::integer(call.layer.integer("axis", -1))}}),
+  if (axes_of(call) != std::vector<int64_t>{call.in().rank - 1}) {
+    unsupported("another axis than the last");
+  }
+  return {call.builder.add("Softmax", {call.in().tensor}, {{"axis", attr::integer(-1)}}),
           call.in().rank};
 }
 
@@ -290,8 +330,12 @@ KerasValue flatten(const KerasCall& call) {
 }
 
 KerasValue reshape(const KerasCall& call) {
-  std::vector<int64_t> shape = call.layer.integers("target_shape");
-  shape.insert(shape.begin(), 0);  // the batch
+  const Json* target = call.layer.find("target_shape");
+  if (target == nullptr) reject("target_shape is missing");
+  std::vector<int64_t> shape{0};  // the batch
+  for (const Json& each : target->list("target_shape")) {
+    shape.push_back(each.is_null() ? -1 : each.integer("target_shape"));
+  }
   return {call.builder.reshape(call.in().tensor, shape), static_cast<int64_t>(shape.size())};
 }
 
@@ -316,17 +360,25 @@ KerasValue concatenate(const KerasCall& call) {
       call.in().rank};
 }
 
+// An input of fewer axes gets axes of size 1 after the batch.
 KerasValue merged(const KerasCall& call, const char* op) {
-  KerasValue result = call.in();
+  GraphBuilder& builder = call.builder;
+  int64_t rank = 0;
+  for (const KerasValue& each : call.inputs) rank = std::max(rank, each.rank);
+  const auto widened = [&](const KerasValue& value) {
+    std::vector<int64_t> axes;
+    for (int64_t d = value.rank; d < rank; ++d) axes.push_back(1 + d - value.rank);
+    return axes.empty() ? value.tensor
+                        : builder.add("Unsqueeze", {value.tensor, builder.integers(axes)});
+  };
+  TensorId result = widened(call.in());
   for (size_t i = 1; i < call.inputs.size(); ++i) {
-    result = {call.builder.add(op, {result.tensor, call.inputs[i].tensor}),
-              std::max(result.rank, call.inputs[i].rank)};
+    result = builder.add(op, {result, widened(call.inputs[i])});
   }
-  return result;
+  return {result, rank};
 }
 
 KerasValue add(const KerasCall& call) { return merged(call, "Add"); }
-KerasValue subtract(const KerasCall& call) { return merged(call, "Sub"); }
 KerasValue multiply(const KerasCall& call) { return merged(call, "Mul"); }
 KerasValue maximum(const KerasCall& call) { return merged(call, "Max"); }
 KerasValue minimum(const KerasCall& call) { return merged(call, "Min"); }
@@ -340,21 +392,24 @@ KerasValue average(const KerasCall& call) {
 std::array<int64_t, 4> around(const KerasCall& call, const char* key) {
   const Json* given = call.layer.find(key);
   if (given == nullptr) return {1, 1, 1, 1};
-  if (given->is_number()) {
-    const int64_t all = given->integer(key);
-    return {all, all, all, all};
-  }
   std::array<int64_t, 4> result{};
-  const Json::List& axes = given->list(key);
-  if (axes.size() != 2) reject(text(key, " has ", axes.size(), " values, expected 2"));
+  if (!given->is_number() && given->list(key).size() != 2) {
+    reject(text(key, " has ", given->list(key).size(), " values, expected 2"));
+  }
   for (size_t d = 0; d < 2; ++d) {
-    if (axes[d].is_number()) {
-      result[2 * d] = result[2 * d + 1] = axes[d].integer(key);
+    const Json& axis = given->is_number() ? *given : given->list(key)[d];
+    if (axis.is_number()) {
+      result[2 * d] = result[2 * d + 1] = axis.integer(key);
       continue;
     }
-    const Json::List& both = axes[d].list(key);
+    const Json::List& both = axis.list(key);
     if (both.size() != 2) reject(text(key, " has ", both.size(), " values, expected 2"));
     for (size_t i = 0; i < 2; ++i) result[2 * d + i] = both[i].integer(key);
+  }
+  for (int64_t value : result) {
+    if (value < 0 || value > (1 << 20)) {
+      reject(text(key, " has the value ", value, ", expected 0 to ", 1 << 20));
+    }
   }
   return result;
 }
@@ -402,6 +457,7 @@ KerasValue up_sampling2d(const KerasCall& call) {
 }
 
 KerasValue embedding(const KerasCall& call) {
+  if (call.layer.flag("mask_zero", false)) unsupported("masks");
   const TensorId indices = call.builder.cast(call.in().tensor, ElementType::i64);
   return {call.builder.add("Gather", {call.weight("embeddings"), indices}), call.in().rank + 1};
 }
@@ -456,7 +512,7 @@ TensorId turned(const KerasCall& call, const std::vector<HostTensorPtr>& each, i
   return call.builder.constant(std::move(all));
 }
 
-// Biases {gates * units}, or {2, gates * units} of both products, as {directions, both}.
+// Biases {gates * units} as {directions, 2 * gates * units}, of which the second half is zero.
 TensorId biases(const KerasCall& call, const std::vector<HostTensorPtr>& each, int64_t gates,
                 int64_t units) {
   const int64_t width = gates * units;
@@ -465,9 +521,7 @@ TensorId biases(const KerasCall& call, const std::vector<HostTensorPtr>& each, i
   const std::vector<int64_t> order = gate_order(gates);
   for (size_t d = 0; d < each.size(); ++d) {
     for (int64_t i = 0; each[d] != nullptr && i < each[d]->count(); ++i) {
-      const int64_t within = i % width;
-      const int64_t from =
-          i - within + order[static_cast<size_t>(within / units)] * units + within % units;
+      const int64_t from = order[static_cast<size_t>(i / units)] * units + i % units;
       all->data<float>()[static_cast<int64_t>(d) * 2 * width + i] =
           static_cast<float>(each[d]->number(from));
     }
@@ -485,6 +539,8 @@ KerasValue recurrence(const KerasCall& call, const KerasConfig& layer, bool both
   if (layer.flag("stateful", false) || layer.flag("return_state", false)) {
     unsupported("states that are kept or returned");
   }
+  if (layer.flag("reset_after", false)) unsupported("reset_after");
+  if (layer.flag("time_major", false)) unsupported("time_major");
   std::vector<HostTensorPtr> kernels;
   std::vector<HostTensorPtr> recurrent;
   std::vector<HostTensorPtr> offsets;
@@ -493,15 +549,17 @@ KerasValue recurrence(const KerasCall& call, const KerasConfig& layer, bool both
   for (const std::string& part : parts) {
     kernels.push_back(call.find_weight("kernel", part));
     recurrent.push_back(call.find_weight("recurrent_kernel", part));
-    offsets.push_back(call.find_weight("bias", part));
+    const bool biased = layer.flag("use_bias", true);
+    offsets.push_back(biased ? call.find_weight("bias", part) : nullptr);
+    if (biased && offsets.back() == nullptr) reject("the weight bias is missing");
   }
   const int64_t width = cell.gates * units;
   for (size_t d = 0; d < parts.size(); ++d) {
-    const bool fits =
-        kernels[d] != nullptr && recurrent[d] != nullptr && kernels[d]->shape.size() == 2 &&
-        kernels[d]->shape[1] == width && kernels[d]->shape == Shape{kernels[0]->shape[0], width} &&
-        recurrent[d]->shape == Shape{units, width} &&
-        (offsets[d] == nullptr || offsets[d]->count() == width || offsets[d]->count() == 2 * width);
+    const bool fits = kernels[d] != nullptr && recurrent[d] != nullptr &&
+                      kernels[d]->shape.size() == 2 && kernels[d]->shape[1] == width &&
+                      kernels[d]->shape == Shape{kernels[0]->shape[0], width} &&
+                      recurrent[d]->shape == Shape{units, width} &&
+                      (offsets[d] == nullptr || offsets[d]->count() == width);
     if (!fits) reject(text("the weights do not fit ", units, " units"));
   }
   std::vector<std::string> activations;
@@ -528,14 +586,20 @@ KerasValue recurrence(const KerasCall& call, const KerasConfig& layer, bool both
        {"direction", attr::text(both        ? "bidirectional"
                                 : backwards ? "reverse"
                                             : "forward")},
-       {"linear_before_reset", attr::integer(layer.flag("reset_after", false) ? 1 : 0)},
        {"activations", names}});
   const int64_t columns = static_cast<int64_t>(parts.size()) * units;
-  if (both && merge != "concat") unsupported("merging directions by " + merge);
   // The last states {n, directions, units}, or the sequence {n, steps, directions, units}.
-  if (!layer.flag("return_sequences", false)) {
-    return {builder.reshape(results[1], {0, columns}), 2};
+  const bool steps = layer.flag("return_sequences", false);
+  if (both && merge != "concat") {
+    static const std::map<std::string, const char*> ways{
+        {"sum", "ReduceSum"}, {"mul", "ReduceProd"}, {"ave", "ReduceMean"}};
+    const auto way = ways.find(merge);
+    if (way == ways.end()) unsupported("merging directions by " + merge);
+    return {tensorflow::reduce(builder, way->second, results[steps ? 0 : 1],
+                               builder.integers({steps ? 2 : 1}), false),
+            steps ? 3 : 2};
   }
+  if (!steps) return {builder.reshape(results[1], {0, columns}), 2};
   const TensorId sequence = builder.reshape(results[0], {0, 0, columns});
   if (!backwards) return {sequence, 3};
   // Keras gives the steps in the order in which it runs them.
@@ -552,6 +616,8 @@ KerasValue recurrent_layer(const KerasCall& call) {
 KerasValue bidirectional(const KerasCall& call) {
   const Json* inner = call.layer.find("layer");
   if (inner == nullptr) reject("there is no layer inside");
+  if (call.layer.is_null("merge_mode")) unsupported("directions that are not merged");
+  if (call.layer.find("backward_layer") != nullptr) unsupported("a layer for each direction");
   return recurrence(call, KerasConfig(*inner), true, call.layer.text("merge_mode", "concat"));
 }
 
@@ -564,8 +630,7 @@ KerasValue time_distributed(const KerasCall& call) {
     return run_layer({call.builder, layer, call.weights, call.inputs});
   }
   if (layer.kind() != "Dense") unsupported("a layer of class " + layer.kind());
-  KerasValue y = dense(call);
-  return {activated(call.builder, y.tensor, layer.text("activation", "linear")), y.rank};
+  return dense(call, layer);
 }
 
 const std::map<std::string, KerasValue (*)(const KerasCall&)>& layers() {
@@ -583,7 +648,7 @@ const std::map<std::string, KerasValue (*)(const KerasCall&)>& layers() {
       {"Conv2D", conv2d},
       {"Conv2DTranspose", conv2d_transpose},
       {"Cropping2D", cropping2d},
-      {"Dense", dense},
+      {"Dense", plain_dense},
       {"DepthwiseConv2D", depthwise_conv2d},
       {"Dropout", identity},
       {"ELU", elu},
@@ -613,8 +678,6 @@ const std::map<std::string, KerasValue (*)(const KerasCall&)>& layers() {
       {"SimpleRNN", recurrent_layer},
       {"Softmax", softmax},
       {"SpatialDropout1D", identity},
-      {"SpatialDropout2D", identity},
-      {"Subtract", subtract},
       {"TimeDistributed", time_distributed},
       {"UpSampling2D", up_sampling2d},
       {"ZeroPadding2D", zero_padding2d},
@@ -640,10 +703,17 @@ const Json* KerasConfig::find(const char* key) const {
   return found == nullptr || found->is_null() ? nullptr : found;
 }
 
+bool KerasConfig::is_null(const char* key) const {
+  const Json* found = config_->find(key);
+  return found != nullptr && found->is_null();
+}
+
 int64_t KerasConfig::integer(const char* key, int64_t fallback) const {
   const Json* found = find(key);
   if (found == nullptr) return fallback;
-  return found->is_list() ? integers(key).at(0) : found->integer(key);
+  const std::vector<int64_t> values = integers(key);
+  if (values.size() != 1) reject(dala::text(key, " has ", values.size(), " values, expected 1"));
+  return values[0];
 }
 
 double KerasConfig::real(const char* key, double fallback) const {
@@ -688,20 +758,26 @@ std::array<int64_t, 2> KerasConfig::pair(const char* key, int64_t fallback) cons
 
 HostTensorPtr KerasCall::find_weight(const std::string& suffix, const std::string& within) const {
   const std::string begin = layer.name() + "/";
-  for (const auto& [name, tensor] : weights) {
-    const size_t from = name.rfind(begin, 0) == 0 ? 0 : name.find("/" + begin);
-    if (from == std::string::npos) continue;
-    const size_t slash = name.rfind('/');
-    if (name.substr(slash + 1) != suffix) continue;
-    if (!within.empty() && name.find("/" + within) == std::string::npos) continue;
-    return tensor;
+  if (within.empty()) {
+    if (const auto exact = weights.find(begin + suffix); exact != weights.end()) {
+      return exact->second;
+    }
   }
-  return nullptr;
+  // Files of Keras also have the names of cells after that of the layer, and the names of models
+  // before it.
+  HostTensorPtr result;
+  for (const auto& [name, tensor] : weights) {
+    if (name.rfind(begin, 0) != 0 && name.find("/" + begin) == std::string::npos) continue;
+    if (name.substr(name.rfind('/') + 1) != suffix) continue;
+    if (!within.empty() && name.find("/" + within) == std::string::npos) continue;
+    if (result != nullptr) reject(text("there are several weights ", suffix));
+    result = tensor;
+  }
+  return result;
 }
 
-TensorId KerasCall::weight(const std::string& suffix, bool optional) const {
+TensorId KerasCall::weight(const std::string& suffix) const {
   HostTensorPtr found = find_weight(suffix);
-  if (found == nullptr && optional) return kNone;
   if (found == nullptr) reject(dala::text("the weight ", suffix, " is missing"));
   return builder.constant(std::move(found), layer.name() + "/" + suffix);
 }
@@ -709,6 +785,11 @@ TensorId KerasCall::weight(const std::string& suffix, bool optional) const {
 KerasValue run_layer(const KerasCall& call) {
   const auto found = layers().find(call.layer.kind());
   if (found == layers().end()) unsupported("");
+  static const std::set<std::string> merging{"Add",     "Average", "Concatenate",
+                                             "Maximum", "Minimum", "Multiply"};
+  if (call.inputs.size() != 1 && merging.count(call.layer.kind()) == 0) {
+    unsupported("several inputs");
+  }
   return found->second(call);
 }
 

@@ -19,6 +19,7 @@ class KerasConfig {
   const std::string& kind() const { return kind_; }  // the class name
   const std::string& name() const { return name_; }
   const Json* find(const char* key) const;
+  bool is_null(const char* key) const;  // present, but null
   int64_t integer(const char* key, int64_t fallback) const;
   double real(const char* key, double fallback) const;
   bool flag(const char* key, bool fallback) const;
@@ -46,10 +47,11 @@ struct KerasCall {
 
   const KerasValue& in() const { return inputs[0]; }
   // The weight whose name begins with the layer's and ends with `suffix`; null if there is none.
-  // `within` names a part of the layer, such as the forward direction.
+  // `within` names a part of the layer, such as the forward direction. Throws `invalid_model` if
+  // there are several.
   HostTensorPtr find_weight(const std::string& suffix, const std::string& within = "") const;
-  // The same as a tensor. Throws `invalid_model`, or gives kNone if it is optional.
-  TensorId weight(const std::string& suffix, bool optional = false) const;
+  // The same as a tensor. Throws `invalid_model` if there is none.
+  TensorId weight(const std::string& suffix) const;
 };
 
 // Throws `unsupported_op` for a layer that is not supported.

@@ -57,6 +57,10 @@ std::vector<Reference> references_of(const Json& json) {
   return references;
 }
 
+bool is_model(const std::string& kind) {
+  return kind == "Sequential" || kind == "Model" || kind == "Functional";
+}
+
 class LayersImporter {
  public:
   LayersImporter(const Json& json, const std::string& folder)
@@ -79,6 +83,12 @@ class LayersImporter {
 
  private:
   using Values = std::vector<KerasValue>;
+  // The outputs of each call of a layer, from the call `skipped` on.
+  struct Calls {
+    std::vector<Values> calls;
+    size_t skipped = 0;
+  };
+  using Made = std::map<std::string, Calls>;
 
   static std::string producer_of(const Json& json) {
     const Json* value = json.find("generatedBy");
@@ -137,8 +147,14 @@ class LayersImporter {
     for (const Json& each : layers) {
       const KerasConfig layer(each);
       name = layer.name();
-      if (values.empty()) values = {add_input(layer)};
-      if (layer.kind() != "InputLayer") values = call_layer(each, layer, values);
+      if (values.empty() && is_model(layer.kind())) {
+        values = run_model(each, std::nullopt);
+      } else {
+        if (values.empty()) values = {add_input(layer)};
+        if (layer.kind() != "InputLayer") values = call_layer(each, layer, values);
+      }
+      if (values.empty()) reject(text("the model \"", name, "\" has no outputs"));
+      values.resize(1);  // layers of sequential models have one output
     }
     if (depth_ == 1) output_names_ = {name};
     return values;
@@ -151,13 +167,35 @@ class LayersImporter {
     if (inputs && inputs->size() != in.size()) {
       reject(text("a nested model has ", in.size(), " inputs, got ", inputs->size()));
     }
-    std::map<std::string, std::vector<Values>> made;  // by layer, the outputs of each call
+    Made made;
+    std::map<std::string, size_t> first;
+    const auto note = [&first](const Reference& each) {
+      const size_t call = first.emplace(each.layer, each.call).first->second;
+      first[each.layer] = std::min(call, each.call);
+    };
+    for (const Reference& each : out) note(each);
+    for (const Json& layer : layers) {
+      const Json* inbound = layer.find("inbound_nodes");
+      if (inbound == nullptr) continue;
+      for (const Json& call : inbound->list("inbound_nodes")) {
+        if (!call.is_list()) continue;
+        for (const Reference& each : references_of(call)) note(each);
+      }
+    }
+    // The first call of a nested model is usually that which made it, and not in the file.
+    for (const Json& each : layers) {
+      const KerasConfig layer(each);
+      const auto found = first.find(layer.name());
+      if (is_model(layer.kind()) && found != first.end() && found->second == 1) {
+        made[layer.name()].skipped = 1;
+      }
+    }
     for (size_t i = 0; i < in.size(); ++i) {
       const auto found = std::find_if(layers.begin(), layers.end(), [&](const Json& each) {
         return KerasConfig(each).name() == in[i].layer;
       });
       if (found == layers.end()) reject(text("there is no layer \"", in[i].layer, "\""));
-      made[in[i].layer] = {{inputs ? (*inputs)[i] : add_input(KerasConfig(*found))}};
+      made[in[i].layer].calls = {{inputs ? (*inputs)[i] : add_input(KerasConfig(*found))}};
     }
     // Layers that are used several times may refer to layers that come later.
     for (bool progress = true; progress;) {
@@ -179,21 +217,22 @@ class LayersImporter {
     return count == 0 ? layer : text(layer, ":", output_names_.size());
   }
 
-  static const KerasValue* find(const std::map<std::string, std::vector<Values>>& made,
-                                const Reference& reference) {
+  static const KerasValue* find(const Made& made, const Reference& reference) {
     const auto found = made.find(reference.layer);
-    if (found == made.end() || reference.call >= found->second.size()) return nullptr;
-    const Values& outputs = found->second[reference.call];
+    if (found == made.end() || reference.call < found->second.skipped) return nullptr;
+    const size_t call = reference.call - found->second.skipped;
+    if (call >= found->second.calls.size()) return nullptr;
+    const Values& outputs = found->second.calls[call];
     return reference.output < outputs.size() ? &outputs[reference.output] : nullptr;
   }
 
   // Runs the calls of a layer whose inputs are there. True if there was one.
-  bool run_calls(const Json& json, std::map<std::string, std::vector<Values>>& made) {
+  bool run_calls(const Json& json, Made& made) {
     const KerasConfig layer(json);
     const Json* inbound = json.find("inbound_nodes");
     if (inbound == nullptr || layer.kind() == "InputLayer") return false;
     const Json::List& calls = inbound->list("inbound_nodes");
-    std::vector<Values>& done = made[layer.name()];
+    std::vector<Values>& done = made[layer.name()].calls;
     bool progress = false;
     while (done.size() < calls.size()) {
       const Json& call = calls[done.size()];
@@ -208,17 +247,14 @@ class LayersImporter {
         if (value == nullptr) return progress;
         inputs.push_back(*value);
       }
-      Values outputs = call_layer(json, layer, inputs);
-      made[layer.name()].push_back(std::move(outputs));
+      done.push_back(call_layer(json, layer, inputs));
       progress = true;
     }
     return progress;
   }
 
   Values call_layer(const Json& json, const KerasConfig& layer, const Values& inputs) {
-    if (layer.kind() == "Sequential" || layer.kind() == "Model" || layer.kind() == "Functional") {
-      return run_model(json, inputs);
-    }
+    if (is_model(layer.kind())) return run_model(json, inputs);
     builder_.set_layer(layer.name());
     try {
       if (inputs.empty()) reject("the layer has no input");
@@ -230,11 +266,13 @@ class LayersImporter {
       }
       const std::vector<TensorId> result =
           builder_.unsupported(layer.kind(), {}, 1, problem.message);
-      return {{result[0], inputs.empty() ? 2 : inputs[0].rank}};
+      // Loading fails; until then, it may be used as any output.
+      return Values(kMaxOutputs, {result[0], inputs.empty() ? 2 : inputs[0].rank});
     }
   }
 
   static constexpr int kMaxDepth = 16;
+  static constexpr size_t kMaxOutputs = 4;  // of a layer that is not supported
 
   GraphBuilder builder_;
   Weights weights_;
