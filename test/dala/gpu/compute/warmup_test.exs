@@ -51,7 +51,7 @@ defmodule Dala.Gpu.Compute.WarmupTest do
 
   test "options are checked" do
     assert_raise ArgumentError, ~r/expected dtype to be one of/, fn ->
-      Compute.warmup(dtypes: [:f16])
+      Compute.warmup(dtypes: [:f8])
     end
 
     assert_raise ArgumentError, ~r/progress/, fn -> Compute.warmup(progress: :yes) end
