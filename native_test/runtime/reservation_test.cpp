@@ -81,6 +81,7 @@ TEST_CASE("a reserved command may write to its own input, and to what a binary s
   runtime().wait(reserved->id());
   CHECK(before == Numbers(5000, 3));
   CHECK(read<float>(a) == Numbers(5000, -3));
+  if (shown.pending) runtime().wait(*shown.pending);
   const auto* bytes = reinterpret_cast<const float*>(shown.readback->data());
   CHECK(Numbers(bytes, bytes + 5000) == Numbers(5000, -3));
 }
