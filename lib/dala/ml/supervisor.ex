@@ -10,6 +10,9 @@ defmodule Dala.ML.Supervisor do
   alias Dala.ML.Segmentation.Stages
   alias Dala.ML.Serving.Cluster
 
+  # Five seconds, as a supervisor gives a worker to shut down.
+  @exit_timeout 5_000
+
   @spec start_link(term()) :: Supervisor.on_start()
   def start_link(_arg), do: Supervisor.start_link(__MODULE__, nil, name: __MODULE__)
 
@@ -31,6 +34,8 @@ defmodule Dala.ML.Supervisor do
 
       receive do
         {:DOWN, ^monitor, :process, ^pid, _reason} -> :ok
+      after
+        @exit_timeout -> Process.demonitor(monitor, [:flush])
       end
     end
   end

@@ -29,7 +29,6 @@ defmodule Dala.ML.Serving.Cluster do
   @interval 100
   @silence 1_000
   @soon 10
-  @attempts 5
 
   @doc "What a supervisor starts, in this order."
   @spec children() :: [Supervisor.child_spec()]
@@ -48,28 +47,10 @@ defmodule Dala.ML.Serving.Cluster do
   end
 
   @spec start_scope() :: GenServer.on_start()
-  def start_scope, do: after_the_last(@attempts, fn -> :pg.start_link(@scope) end)
+  def start_scope, do: :pg.start_link(@scope)
 
   @spec start_link(term()) :: GenServer.on_start()
-  def start_link(_arg),
-    do: after_the_last(@attempts, fn -> GenServer.start_link(__MODULE__, nil, name: @agent) end)
-
-  # Where the supervisor was killed, its processes may still be about to end.
-  defp after_the_last(attempts, start) do
-    case start.() do
-      {:error, {:already_started, pid}} when attempts > 0 ->
-        monitor = Process.monitor(pid)
-
-        receive do
-          {:DOWN, ^monitor, :process, ^pid, _reason} -> after_the_last(attempts - 1, start)
-        after
-          @silence -> after_the_last(attempts - 1, start)
-        end
-
-      result ->
-        result
-    end
-  end
+  def start_link(_arg), do: GenServer.start_link(__MODULE__, nil, name: @agent)
 
   @doc "Starts the application's tree, with this process, where nothing has yet."
   @spec ensure() :: :ok
