@@ -1,6 +1,6 @@
 [
   inputs: [
     "{mix,.formatter}.exs",
-    "{bench,build,config,examples,lib,test}/**/*.{ex,exs}"
+    "{bench,build,config,examples,lib,native_test,test}/**/*.{ex,exs}"
   ]
 ]

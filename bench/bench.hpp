@@ -12,7 +12,7 @@
 #include "bench/plain.hpp"
 #include "kernels/engine.hpp"
 #include "runtime/config.hpp"
-#include "runtime/host_memory.hpp"
+#include "runtime/memory/host_memory.hpp"
 
 namespace dala::bench {
 

@@ -4,10 +4,10 @@
 #include <vector>
 
 #include "bench/harness.hpp"
-#include "runtime/cl_api.hpp"
 #include "runtime/config.hpp"
-#include "runtime/device.hpp"
-#include "runtime/process_setup.hpp"
+#include "runtime/device/cl_api.hpp"
+#include "runtime/device/device.hpp"
+#include "runtime/process/process_setup.hpp"
 
 namespace dala::bench {
 namespace {

@@ -88,6 +88,7 @@ Trial prepare(Bench& bench, const BenchModel& model) {
     const std::shared_ptr<PeerProcess> process = processes[i];
     if (process == nullptr) continue;
     process->load(path, input_path, net.shape);
+    trial.peers[i].name = process->name();
     trial.peers[i].timed = [process](int calls) { return process->time_of(calls); };
     trial.difference = [&bench, process, outputs, path, others = trial.difference] {
       const double own = apart(bench, *outputs, process->outputs(path + ".output"));

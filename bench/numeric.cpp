@@ -69,6 +69,7 @@ Workload normal_workload() {
     trial.peers = {{"numpy", kOfNumpy, {}}};
     if (const auto numpy = PeerProcess::numpy()) {
       numpy->load("normal", "", {kMany});
+      trial.peers[0].name = numpy->name();
       trial.peers[0].timed = [numpy](int calls) { return numpy->time_of(calls); };
     }
     trial.difference = [&bench, out] {

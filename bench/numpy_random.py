@@ -68,7 +68,7 @@ class Peer:
 
 def main():
     peer = Peer()
-    print("ready", flush=True)
+    print("ready", numpy.__version__, flush=True)
     for line in sys.stdin:
         command, *rest = line.rstrip("\n").split("\t")
         try:

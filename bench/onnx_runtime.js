@@ -53,7 +53,7 @@ async function answer(line) {
 }
 
 async function main() {
-  console.log('ready');
+  console.log(`ready ${require('onnxruntime-node/package.json').version}`);
   for await (const line of require('readline').createInterface({input: process.stdin})) {
     const text = await answer(line).catch((error) => `error ${error.message}`.replace(/\n/g, ' '));
     Atomics.wait(clock, 0, 0, REST_MS);

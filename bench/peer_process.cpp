@@ -15,7 +15,7 @@
 #include <stdexcept>
 #include <thread>
 
-#include "runtime/thread_placement.hpp"
+#include "runtime/device/thread_placement.hpp"
 
 extern char** environ;  // NOLINT(readability-redundant-declaration)
 
@@ -101,7 +101,10 @@ std::shared_ptr<PeerProcess> PeerProcess::start(const std::string& name, const s
   // Writing to one that has ended is an error like any other.
   signal(SIGPIPE, SIG_IGN);
   auto process = std::make_shared<PeerProcess>(name, pid, to[1], from[0]);
-  return process->read_line() == "ready" ? process : nullptr;
+  const std::string ready = process->read_line();
+  if (ready.rfind("ready ", 0) != 0) return nullptr;
+  process->name_ += ready.substr(5);
+  return process;
 }
 
 PeerProcess::PeerProcess(std::string name, int pid, int to, int from)

@@ -21,6 +21,9 @@ class PeerProcess {
   PeerProcess(const PeerProcess&) = delete;
   PeerProcess& operator=(const PeerProcess&) = delete;
 
+  // With its version.
+  const std::string& name() const { return name_; }
+
   // Throws what it says when it cannot.
   void load(const std::string& model, const std::string& input, const std::vector<int64_t>& shape);
   // Nanoseconds per call, measured there.
@@ -34,7 +37,7 @@ class PeerProcess {
   std::string ask(const std::string& line);
   std::string read_line();
 
-  const std::string name_;
+  std::string name_;
   const int pid_;
   const int to_;
   const int from_;

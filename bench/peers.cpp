@@ -7,8 +7,8 @@
 #include <memory>
 #include <vector>
 
-#include "runtime/thread_placement.hpp"
-#include "runtime/worker.hpp"
+#include "runtime/device/thread_placement.hpp"
+#include "runtime/process/worker.hpp"
 
 namespace dala::bench {
 namespace {

@@ -6,12 +6,14 @@
 # A whole run (neither option) also renews bench/results, which the README shows.
 
 for file <-
-      ~w(line json chart report beam/call_cost beam/first_call beam/frames beam/models beam/pipeline) do
+      ~w(line json chart report beam/call_cost beam/first_call beam/frames beam/models beam/nx) ++
+        ~w(beam/pipeline) do
   Code.require_file("#{file}.exs", __DIR__)
 end
 
 defmodule Bench.Run do
   alias Bench.{CallCost, FirstCall, Frames, Line, Models, Pipeline, Report}
+  alias Bench.Nx, as: NxWork
 
   @results Path.expand("results", __DIR__)
   @native Path.expand("../_build/bench/dala_bench", __DIR__)
@@ -24,7 +26,7 @@ defmodule Bench.Run do
     lines =
       native(options, []) ++
         placement(options) ++
-        Enum.flat_map([CallCost, Pipeline, Frames, FirstCall, Models], &beam(&1, options))
+        Enum.flat_map([CallCost, Pipeline, Frames, FirstCall, NxWork, Models], &beam(&1, options))
 
     if lines == [], do: raise("no workload has #{inspect(options.only)} in its name")
     IO.puts(Report.summary(lines))

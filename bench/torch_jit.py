@@ -149,7 +149,7 @@ class Peer:
 
 def main():
     peer = Peer()
-    print("ready", flush=True)
+    print("ready", torch.__version__, flush=True)
     with torch.no_grad():
         for line in sys.stdin:
             command, *rest = line.rstrip("\n").split("\t")

@@ -5,7 +5,7 @@ defmodule Dala.Gpu.Build.Archive do
 
   alias Dala.Gpu.Build.{Download, Files, Target}
 
-  # More than any library has, and little enough to hold in memory.
+  # Larger than any library, and small enough to hold in memory.
   @most_bytes 256 * 1024 * 1024
 
   @doc "The name of the archive of this target, by the convention of elixir_make."
@@ -145,8 +145,8 @@ defmodule Dala.Gpu.Build.Archive do
   defp read!(%{source: {:file, file}}), do: File.read!(file)
   defp read!(%{source: {:address, address}, sum: sum}), do: Download.cached!(address, sum)
 
-  # Into memory, and by name: nothing in an archive decides where a file goes. A gzip file ends in
-  # the size of its content, which is looked at before anything is unpacked.
+  # Unpacks into memory by name, so that nothing in an archive determines where a file goes. A gzip
+  # file ends with the size of its content, which is checked before anything is unpacked.
   defp contents!(bytes, name) do
     with true <- byte_size(bytes) in 20..@most_bytes,
          <<size::little-32>> when size <= @most_bytes <- binary_part(bytes, byte_size(bytes), -4),

@@ -1,12 +1,12 @@
 defmodule Dala.Gpu.Build.Cache do
   @moduledoc false
-  # Libraries that were built before, in a folder per key. An entry is complete or not there: it is
-  # made under another name and renamed. Its manifest has the digests of its files, so that a damaged
-  # entry is built anew.
+  # Previously built libraries, in a folder per key. Entries are atomic: they are created under
+  # another name and renamed. The manifest has the digests of an entry's files, so that a damaged
+  # entry is rebuilt.
 
   alias Dala.Gpu.Build.Files
 
-  # Each entry has some 10 MB.
+  # An entry is about 10 MB.
   @most_entries 8
 
   @doc "The folder of the cache, or nil if DALA_GPU_BUILD_CACHE switches it off."

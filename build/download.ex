@@ -50,7 +50,7 @@ defmodule Dala.Gpu.Build.Download do
     end
   end
 
-  # Later versions of Mix take applications that are not dependencies off the code path.
+  # Later versions of Mix remove applications that are not dependencies from the code path.
   defp start!(app) do
     if function_exported?(Mix, :ensure_application!, 1),
       do: apply(Mix, :ensure_application!, [app])

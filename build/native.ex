@@ -12,7 +12,8 @@ defmodule Dala.Gpu.Build.Native do
 
   alias Dala.Gpu.Build.{Archive, Cache, Files, Target}
 
-  # What one file takes on one core, measured with GCC 12 on a virtual machine with two cores.
+  # The time that one file takes on one core, measured with GCC 12 on a virtual machine with two
+  # cores.
   @seconds_per_file 2.4
 
   @doc "Returns :ok if the library was replaced, :noop if it was up to date."
@@ -56,7 +57,8 @@ defmodule Dala.Gpu.Build.Native do
       true ->
         make!(root, app_path, erts)
 
-        # A source that was changed meanwhile may or may not be in the library; the next run sees.
+        # A source that was changed meanwhile may or may not be in the library; the next run
+        # rebuilds it.
         if key(root, version, erts) == key do
           Cache.store(key, priv(app_path))
           stamp!(app_path, key, "make")
@@ -88,11 +90,12 @@ defmodule Dala.Gpu.Build.Native do
     {text, _status} = System.cmd(program, args ++ ["--version"], stderr_to_stdout: true)
     text
   rescue
-    # CMake says what is missing.
+    # CMake reports what is missing.
     _error in ErlangError -> ""
   end
 
-  # Objects are older than a library that did not come from them, so the linker would be left out.
+  # If the library did not come from these objects, it is newer than they are, and the linker would
+  # be skipped.
   defp make!(root, app_path, erts) do
     if Files.read_manifest(stamp_file(app_path))["from"] != "make",
       do: Files.remove!(priv(app_path))
@@ -134,7 +137,7 @@ defmodule Dala.Gpu.Build.Native do
 
     Mix.shell().info("""
     Building the native library of dala_gpu: #{files} C++ files on #{cores} #{if cores == 1, do: "core", else: "cores"}, about #{duration(files * @seconds_per_file / cores)}.
-    [57/#{files}] below means that 57 of #{files} steps are done. #{ccache}
+    [12/60] below means that 12 of 60 steps are done; a step compiles the files of a folder. #{ccache}
     The result is kept for other applications and environments#{kept_in()}.
     """)
   end

@@ -28,10 +28,12 @@
 -module(dala_gpu).
 
 %% The device
--export([device_info/0, devices/0, is_available/0, is_gpu/0, version/0, doctor/0, memory_info/0,
+-export([device_info/0, devices/0, devices/1, with_device/2, start_isolated/0, start_isolated/1,
+         stop_isolated/1, is_available/0, is_gpu/0, version/0, doctor/0, memory_info/0,
          counters/0, kernels/0, warmup/0, warmup/1, profile/1]).
 %% Buffers
--export([buffer/2, buffer/3, buffer_from_binary/3, buffer_zeros/1, buffer_zeros/2, write/2, shape/1,
+-export([buffer/2, buffer/3, buffer/4, buffer_from_binary/3, buffer_from_binary/4, buffer_zeros/1,
+         buffer_zeros/2, buffer_zeros/3, copy_to/2, write/2, shape/1,
          dtype/1, size/1, read/1, read/3, read_binary/1, read_list/1, read_list/3, free/1,
          free_many/1]).
 %% Kernels
@@ -42,16 +44,17 @@
 %% Commands
 -export([submit/1, submit/2, poll/1, wait/1, wait/2, cancel/1, result/1]).
 %% Pipelines
--export([pipeline/0, pipeline_add/2, pipeline_run_kernel/4, pipeline_run_kernel/5, pipeline_copy/3,
-         pipeline_barrier/1, pipeline_run/1, pipeline_explain/1, free_pipeline/1, temporary/1,
-         temporary/2]).
+-export([pipeline/0, pipeline_add/2, pipeline_run_kernel/4, pipeline_run_kernel/5,
+         pipeline_run_kernel/6, pipeline_copy/3, pipeline_barrier/1, pipeline_set/3, pipeline_run/1,
+         pipeline_run/2, pipeline_submit/1, pipeline_submit/2, pipeline_explain/1, free_pipeline/1,
+         temporary/1, temporary/2]).
 %% Surfaces
 -export([create_surface/2, create_surface/3, destroy_surface/1, resize_surface/3, set_pixels/2,
          get_pixels/1, with_pixels/2, present/1, subscribe/1, subscribe/2, unsubscribe/1,
          unsubscribe/2, clear/2, fill_rect/6, draw_line/6, width/1, height/1, snapshot/2]).
 
--export_type([buffer/0, pipeline/0, dtype/0, shape/0, element/0, kernel/0, params/0, stage/0,
-              command/0, surface/0, color/0, error/0]).
+-export_type([buffer/0, device/0, pipeline/0, dtype/0, shape/0, element/0, kernel/0, params/0, output/0,
+              runs/0, stage/0, command/0, surface/0, color/0, error/0]).
 
 -define(COMPUTE, 'Elixir.Dala.Gpu.Compute').
 -define(KERNEL, 'Elixir.Dala.Gpu.Compute.Kernel').
@@ -64,6 +67,9 @@
 -type buffer() :: 'Elixir.Dala.Gpu.Compute.Buffer':t().
 %% Numbers in the memory of the device.
 
+-type device() :: 'Elixir.Dala.Gpu.Compute.Device':t().
+%% A device: of this VM, of another node, or in a VM of its own.
+
 -type pipeline() :: 'Elixir.Dala.Gpu.Compute.Pipeline':t().
 %% A fixed sequence of stages that runs again and again.
 
@@ -74,19 +80,26 @@
 -type kernel() :: atom() | binary() | string().
 -type params() :: #{atom() => term()}.
 
+-type output() :: buffer() | reference() | [buffer() | reference()].
+%% The buffer that a kernel writes to; a list for a custom kernel with several outputs.
+
+-type runs() :: #{times => pos_integer(), swap => [{buffer(), buffer()}]}.
+%% How often a pipeline runs, and which buffers exchange their contents between runs.
+
 -type stage() ::
     #{op := run_kernel | copy_buffer | barrier,
       kernel => atom() | binary(),
       inputs => [buffer() | reference()],
-      output => buffer() | reference(),
-      params => params()}.
+      output => output(),
+      params => params(),
+      name => atom() | binary()}.
 %% A stage of a pipeline.
 
 -type command() ::
     #{op := run_kernel | copy_buffer,
       kernel => atom() | binary(),
       inputs := [buffer() | reference()],
-      output := buffer() | reference(),
+      output := output(),
       params => params()}.
 %% A command for {@link submit/2}.
 
@@ -103,8 +116,42 @@
 device_info() -> dala_call:value(fun() -> ?COMPUTE:device_info() end).
 
 %% @doc Lists every OpenCL device on this machine, usable or not.
--spec devices() -> {ok, [map()]} | error().
+-spec devices() -> {ok, [device()]} | error().
 devices() -> dala_call:value(fun() -> ?COMPUTE:devices() end).
+
+%% @doc Lists every OpenCL device of a node.
+%%
+%% ```
+%% true = dala_gpu:devices(node()) =:= dala_gpu:devices().
+%% '''
+-spec devices(node()) -> {ok, [device()]} | error().
+devices(Node) -> dala_call:value(fun() -> ?COMPUTE:devices(Node) end).
+
+%% @doc Runs a function whose buffers are made on a device: `{ok, Result}'.
+%%
+%% ```
+%% {ok, Device} = dala_gpu:start_isolated(#{deadline => 10000}),
+%% {ok, {ok, A}} = dala_gpu:with_device(Device, fun() -> dala_gpu:buffer([1, -2], {2}) end),
+%% ok = dala_gpu:relu(A, A),
+%% {ok, [1.0, 0.0]} = dala_gpu:read_list(A),
+%% ok = dala_gpu:stop_isolated(Device).
+%% '''
+-spec with_device(device(), fun(() -> Result)) -> {ok, Result} | error().
+with_device(Device, Fun) -> dala_call:value(fun() -> ?COMPUTE:with_device(Device, Fun) end).
+
+%% @equiv start_isolated(#{})
+-spec start_isolated() -> {ok, device()} | error().
+start_isolated() -> start_isolated(#{}).
+
+%% @doc Starts a device in a VM of its own, for kernels that are not trusted, with the options of
+%% `Dala.Gpu.Compute.Isolated.start/1'.
+-spec start_isolated(map()) -> {ok, device()} | error().
+start_isolated(Options) ->
+    dala_call:result(fun() -> ?COMPUTE:start_isolated(dala_call:options(Options)) end).
+
+%% @doc Stops an isolated device; a second time is fine.
+-spec stop_isolated(device()) -> ok.
+stop_isolated(Device) -> dala_call:bare(fun() -> ?COMPUTE:stop_isolated(Device) end).
 
 %% @doc Tells whether there is a usable device.
 -spec is_available() -> boolean().
@@ -180,8 +227,12 @@ buffer(List, Shape) -> buffer(List, Shape, f32).
 %% {error, {shape_mismatch, _Message}} = dala_gpu:buffer([1, 2], {3}, s32).
 %% '''
 -spec buffer([element()], shape(), dtype()) -> {ok, buffer()} | error().
-buffer(List, Shape, Dtype) ->
-    dala_call:value(fun() -> ?COMPUTE:buffer(List, Shape, Dtype) end).
+buffer(List, Shape, Dtype) -> buffer(List, Shape, Dtype, #{}).
+
+%% @doc Creates a buffer from a flat list of numbers, on a device.
+-spec buffer([element()], shape(), dtype(), #{device => device()}) -> {ok, buffer()} | error().
+buffer(List, Shape, Dtype, Options) ->
+    dala_call:value(fun() -> ?COMPUTE:buffer(List, Shape, Dtype, dala_call:options(Options)) end).
 
 %% @doc Creates a buffer from the bytes of its elements, without a copy where the device allows
 %% that.
@@ -191,8 +242,15 @@ buffer(List, Shape, Dtype) ->
 %% {ok, <<255, 128, 0, 255>>} = dala_gpu:read(Pixel).
 %% '''
 -spec buffer_from_binary(binary(), shape(), dtype()) -> {ok, buffer()} | error().
-buffer_from_binary(Binary, Shape, Dtype) ->
-    dala_call:value(fun() -> ?COMPUTE:buffer_from_binary(Binary, Shape, Dtype) end).
+buffer_from_binary(Binary, Shape, Dtype) -> buffer_from_binary(Binary, Shape, Dtype, #{}).
+
+%% @doc Creates a buffer from the bytes of its elements, on a device.
+-spec buffer_from_binary(binary(), shape(), dtype(), #{device => device()}) ->
+    {ok, buffer()} | error().
+buffer_from_binary(Binary, Shape, Dtype, Options) ->
+    dala_call:value(fun() ->
+        ?COMPUTE:buffer_from_binary(Binary, Shape, Dtype, dala_call:options(Options))
+    end).
 
 %% @equiv buffer_zeros(Shape, f32)
 -spec buffer_zeros(shape()) -> {ok, buffer()} | error().
@@ -200,7 +258,23 @@ buffer_zeros(Shape) -> buffer_zeros(Shape, f32).
 
 %% @doc Creates a buffer full of zeros.
 -spec buffer_zeros(shape(), dtype()) -> {ok, buffer()} | error().
-buffer_zeros(Shape, Dtype) -> dala_call:value(fun() -> ?COMPUTE:buffer_zeros(Shape, Dtype) end).
+buffer_zeros(Shape, Dtype) -> buffer_zeros(Shape, Dtype, #{}).
+
+%% @doc Creates a buffer full of zeros, on a device.
+-spec buffer_zeros(shape(), dtype(), #{device => device()}) -> {ok, buffer()} | error().
+buffer_zeros(Shape, Dtype, Options) ->
+    dala_call:value(fun() -> ?COMPUTE:buffer_zeros(Shape, Dtype, dala_call:options(Options)) end).
+
+%% @doc Copies a buffer to a device.
+%%
+%% ```
+%% {ok, A} = dala_gpu:buffer([1, 2], {2}),
+%% {ok, [Device | _]} = dala_gpu:devices(),
+%% {ok, B} = dala_gpu:copy_to(A, Device),
+%% {ok, [1.0, 2.0]} = dala_gpu:read_list(B).
+%% '''
+-spec copy_to(buffer(), device()) -> {ok, buffer()} | error().
+copy_to(Buffer, Device) -> dala_call:value(fun() -> ?COMPUTE:copy_to(Buffer, Device) end).
 
 %% @doc Gives a buffer new content.
 -spec write(buffer(), binary()) -> ok | error().
@@ -279,7 +353,7 @@ compute(Kernel, Inputs, Shape, Dtype, Params) ->
     dala_call:value(fun() -> ?KERNEL:compute(Name, Inputs, Shape, Dtype, Params) end).
 
 %% @equiv run_kernel(Kernel, Inputs, Output, #{})
--spec run_kernel(kernel(), [buffer()], buffer()) -> ok | error().
+-spec run_kernel(kernel(), [buffer()], output()) -> ok | error().
 run_kernel(Kernel, Inputs, Output) -> run_kernel(Kernel, Inputs, Output, #{}).
 
 %% @doc Runs a kernel and returns when the result is there; only the calling process waits.
@@ -289,18 +363,18 @@ run_kernel(Kernel, Inputs, Output) -> run_kernel(Kernel, Inputs, Output, #{}).
 %% ok = dala_gpu:run_kernel(relu, [A], A, #{slope => 0.5}),
 %% {ok, [-5.0, 10.0]} = dala_gpu:read_list(A).
 %% '''
--spec run_kernel(kernel(), [buffer()], buffer(), params()) -> ok | error().
+-spec run_kernel(kernel(), [buffer()], output(), params()) -> ok | error().
 run_kernel(Kernel, Inputs, Output, Params) ->
     Name = dala_call:text(Kernel),
     dala_call:result(fun() -> ?COMPUTE:run_kernel(Name, Inputs, Output, Params) end).
 
 %% @equiv run_kernel_async(Kernel, Inputs, Output, #{})
--spec run_kernel_async(kernel(), [buffer()], buffer()) -> ok | error().
+-spec run_kernel_async(kernel(), [buffer()], output()) -> ok | error().
 run_kernel_async(Kernel, Inputs, Output) -> run_kernel_async(Kernel, Inputs, Output, #{}).
 
 %% @doc Submits a kernel as an asynchronous command, then waits for it; {@link submit/2} does not
 %% wait.
--spec run_kernel_async(kernel(), [buffer()], buffer(), params()) -> ok | error().
+-spec run_kernel_async(kernel(), [buffer()], output(), params()) -> ok | error().
 run_kernel_async(Kernel, Inputs, Output, Params) ->
     Name = dala_call:text(Kernel),
     dala_call:result(fun() -> ?COMPUTE:run_kernel_async(Name, Inputs, Output, Params) end).
@@ -474,17 +548,27 @@ pipeline_add(Pipeline, Stage) ->
     dala_call:value(fun() -> ?COMPUTE:pipeline_add(Pipeline, Stage) end).
 
 %% @equiv pipeline_run_kernel(Pipeline, Kernel, Inputs, Output, #{})
--spec pipeline_run_kernel(pipeline(), kernel(), [buffer()], buffer()) ->
+-spec pipeline_run_kernel(pipeline(), kernel(), [buffer()], output()) ->
     {ok, pipeline()} | error().
 pipeline_run_kernel(Pipeline, Kernel, Inputs, Output) ->
     pipeline_run_kernel(Pipeline, Kernel, Inputs, Output, #{}).
 
-%% @doc Adds a stage that runs a kernel. The pipeline itself changes.
--spec pipeline_run_kernel(pipeline(), kernel(), [buffer()], buffer(), params()) ->
+%% @equiv pipeline_run_kernel(Pipeline, Kernel, Inputs, Output, Params, #{})
+-spec pipeline_run_kernel(pipeline(), kernel(), [buffer()], output(), params()) ->
     {ok, pipeline()} | error().
 pipeline_run_kernel(Pipeline, Kernel, Inputs, Output, Params) ->
+    pipeline_run_kernel(Pipeline, Kernel, Inputs, Output, Params, #{}).
+
+%% @doc Adds a stage that runs a kernel. The pipeline itself changes. The option `name' gives the stage
+%% a name for {@link pipeline_set/3}.
+-spec pipeline_run_kernel(pipeline(), kernel(), [buffer()], output(), params(),
+                          #{name => kernel()}) -> {ok, pipeline()} | error().
+pipeline_run_kernel(Pipeline, Kernel, Inputs, Output, Params, Options) ->
     Name = dala_call:text(Kernel),
-    dala_call:value(fun() -> ?PIPELINE:run_kernel(Pipeline, Name, Inputs, Output, Params) end).
+    Given = [{Key, dala_call:text(Value)} || {Key, Value} <- dala_call:options(Options)],
+    dala_call:value(fun() ->
+        ?PIPELINE:run_kernel(Pipeline, Name, Inputs, Output, Params, Given)
+    end).
 
 %% @doc Adds a stage that copies a buffer to another one of the same size.
 -spec pipeline_copy(pipeline(), buffer(), buffer()) -> {ok, pipeline()} | error().
@@ -495,9 +579,47 @@ pipeline_copy(Pipeline, Source, Destination) ->
 -spec pipeline_barrier(pipeline()) -> {ok, pipeline()} | error().
 pipeline_barrier(Pipeline) -> dala_call:value(fun() -> ?PIPELINE:barrier(Pipeline) end).
 
-%% @doc Runs all stages of a pipeline in order and waits for the last one.
+%% @doc Changes parameters of a stage, by its index from 0 or by its name; the others stay as they are.
+-spec pipeline_set(pipeline(), non_neg_integer() | kernel(), params()) ->
+    {ok, pipeline()} | error().
+pipeline_set(Pipeline, Stage, Params) ->
+    Name = dala_call:text(Stage),
+    dala_call:value(fun() -> ?COMPUTE:pipeline_set(Pipeline, Name, Params) end).
+
+%% @equiv pipeline_run(Pipeline, #{})
 -spec pipeline_run(pipeline()) -> ok | error().
-pipeline_run(Pipeline) -> dala_call:result(fun() -> ?COMPUTE:pipeline_run(Pipeline) end).
+pipeline_run(Pipeline) -> pipeline_run(Pipeline, #{}).
+
+%% @doc Runs all stages of a pipeline in order and waits for the last one.
+%%
+%% `times' is the number of runs, 1 by default. The buffers of each pair in `swap' exchange their
+%% contents between two runs:
+%% ```
+%% {ok, A} = dala_gpu:buffer([1, 2], {2}),
+%% {ok, B} = dala_gpu:buffer_zeros({2}),
+%% {ok, Pipeline} = dala_gpu:pipeline(),
+%% {ok, _} = dala_gpu:pipeline_run_kernel(Pipeline, scalar_mul, [A], B, #{scalar => 2}),
+%% ok = dala_gpu:pipeline_run(Pipeline, #{times => 3, swap => [{A, B}]}),
+%% {ok, [8.0, 16.0]} = dala_gpu:read_list(B).
+%% '''
+-spec pipeline_run(pipeline(), runs()) -> ok | error().
+pipeline_run(Pipeline, Options) ->
+    Given = dala_call:options(Options),
+    dala_call:result(fun() -> ?COMPUTE:pipeline_run(Pipeline, Given) end).
+
+%% @equiv pipeline_submit(Pipeline, #{})
+-spec pipeline_submit(pipeline()) -> {ok, pos_integer()} | error().
+pipeline_submit(Pipeline) -> pipeline_submit(Pipeline, #{}).
+
+%% @doc Submits a run of a pipeline and returns the id of its command, for {@link wait/1}, {@link
+%% poll/1} and {@link cancel/1}. The options are those of {@link pipeline_run/2}, and `notify', a process
+%% that gets a message as {@link submit/2} explains.
+-spec pipeline_submit(pipeline(), #{notify => pid(), times => pos_integer(),
+                                    swap => [{buffer(), buffer()}]}) ->
+    {ok, pos_integer()} | error().
+pipeline_submit(Pipeline, Options) ->
+    Given = dala_call:options(Options),
+    dala_call:value(fun() -> ?COMPUTE:pipeline_submit(Pipeline, Given) end).
 
 %% @doc Tells what a run of a pipeline does: which stages are fused, and how many bytes they move.
 -spec pipeline_explain(pipeline()) -> {ok, map()} | error().

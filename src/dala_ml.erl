@@ -13,8 +13,9 @@
 -module(dala_ml).
 
 %% Models
--export([load_model/1, load_model/2, model_info/1, predict/2, predict/3, predict_async/2, await/1,
-         await/2, yield/2, free_model/1, top_k/1, top_k/2, available_models/0]).
+-export([load_model/1, load_model/2, model_info/1, predict/2, predict/3, predict_async/2,
+         predict_async/3, new_state/1, new_state/2, reset_state/1, state_values/1, await/1, await/2,
+         yield/2, free_model/1, top_k/1, top_k/2, available_models/0]).
 %% Tasks
 -export([preprocess/1, preprocess/2, geometry/1, geometry/2, classify/2, classify/3, detect/2,
          detect/3, faces/2, faces/3, pose/2, pose/3, segment/2, segment/3, draw/2, draw/3]).
@@ -22,14 +23,16 @@
 -export([list_models/0, list_models/1, install_model/1, install_model/2, import_model/2,
          import_model/3, remove_model/1, remove_model/2]).
 
--export_type([model/0, prediction/0, input/0, output/0, picture/0]).
+-export_type([model/0, state/0, prediction/0, input/0, output/0, picture/0]).
 
 -define(GPU, 'Elixir.Dala.ML.Gpu').
+-define(STATE, 'Elixir.Dala.ML.Gpu.State').
 -define(ML, 'Elixir.Dala.ML').
 -define(MODELS, 'Elixir.Dala.ML.Models').
 -define(ANNOTATION, 'Elixir.Dala.ML.Annotation').
 
 -type model() :: 'Elixir.Dala.ML.Gpu.Model':t().
+-type state() :: 'Elixir.Dala.ML.Gpu.State':t().
 -type prediction() :: 'Elixir.Dala.ML.Gpu.Prediction':t().
 
 -type input() ::
@@ -75,8 +78,9 @@ predict(Model, Input) ->
     dala_call:result(fun() -> ?GPU:predict(Model, Input, []) end).
 
 %% @doc Runs a model and gives its output, or a map of its outputs by name when there are several.
-%% With `profile => true' the result is `{ok, Output, Layers}'.
--spec predict(model(), input(), #{profile => boolean()}) ->
+%% With `profile => true' the result is `{ok, Output, Layers}'; with `state => State' the model reads
+%% and updates a state of {@link new_state/2}.
+-spec predict(model(), input(), #{profile => boolean(), state => state()}) ->
     {ok, output()} | {ok, output(), [map()]} | dala_gpu:error().
 predict(Model, Input, Options) ->
     dala_call:result(fun() -> ?GPU:predict(Model, Input, dala_call:options(Options)) end).
@@ -91,7 +95,43 @@ predict(Model, Input, Options) ->
 %% {ok, [2.0, 4.0, 6.0]} = dala_gpu:read_list(Output).
 %% '''
 -spec predict_async(model(), input()) -> {ok, prediction()} | dala_gpu:error().
-predict_async(Model, Input) -> dala_call:result(fun() -> ?GPU:predict_async(Model, Input) end).
+predict_async(Model, Input) -> predict_async(Model, Input, #{}).
+
+%% @doc The same with the option `state'.
+-spec predict_async(model(), input(), #{state => state()}) ->
+    {ok, prediction()} | dala_gpu:error().
+predict_async(Model, Input, Options) ->
+    dala_call:result(fun() -> ?GPU:predict_async(Model, Input, dala_call:options(Options)) end).
+
+%% @equiv new_state(Model, #{})
+-spec new_state(model()) -> {ok, state()} | dala_gpu:error().
+new_state(Model) -> new_state(Model, #{}).
+
+%% @doc Gives a new state of a model, which keeps the variables of a TFLite file, or the outputs that
+%% `state' pairs with inputs, from one prediction to the next; `initial' are the first values.
+%%
+%% ```
+%% {ok, Model} = dala_ml:load_model("examples/double.onnx"),
+%% {ok, First} = dala_gpu:buffer([1, 2, 3], {1, 3}),
+%% {ok, State} = dala_ml:new_state(Model, #{state => #{<<"y">> => <<"x">>},
+%%                                          initial => #{<<"x">> => First}}),
+%% {ok, #{}} = dala_ml:predict(Model, [], #{state => State}),
+%% {ok, #{<<"x">> := Next}} = dala_ml:state_values(State),
+%% {ok, [2.0, 4.0, 6.0]} = dala_gpu:read_list(Next).
+%% '''
+-spec new_state(model(), #{state => #{binary() | atom() => binary() | atom()},
+                           initial => #{binary() | atom() => dala_gpu:buffer()}}) ->
+    {ok, state()} | dala_gpu:error().
+new_state(Model, Options) ->
+    dala_call:result(fun() -> ?GPU:new_state(Model, dala_call:options(Options)) end).
+
+%% @doc Sets a state back to its first values.
+-spec reset_state(state()) -> ok | dala_gpu:error().
+reset_state(State) -> dala_call:result(fun() -> ?STATE:reset(State) end).
+
+%% @doc Gives the present values of a state by the names of their inputs.
+-spec state_values(state()) -> {ok, #{binary() => dala_gpu:buffer()}} | dala_gpu:error().
+state_values(State) -> dala_call:result(fun() -> ?STATE:values(State) end).
 
 %% @equiv await(Prediction, infinity)
 -spec await(prediction()) -> {ok, output()} | dala_gpu:error().

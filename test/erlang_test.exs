@@ -26,7 +26,15 @@ defmodule Dala.ErlangTest do
         without: [run: 3, run: 4, async_run: 3, async_run: 4, list: 0]
       },
       {Dala.Gpu.Compute.Pipeline,
-       only: [temporary: 1, temporary: 2, run_kernel: 4, run_kernel: 5, copy: 3, barrier: 1],
+       only: [
+         temporary: 1,
+         temporary: 2,
+         run_kernel: 4,
+         run_kernel: 5,
+         run_kernel: 6,
+         copy: 3,
+         barrier: 1
+       ],
        as: [run_kernel: :pipeline_run_kernel, copy: :pipeline_copy, barrier: :pipeline_barrier]}
     ],
     dala_media: [
@@ -57,6 +65,7 @@ defmodule Dala.ErlangTest do
     ],
     dala_ml: [
       {Dala.ML.Gpu, []},
+      {Dala.ML.Gpu.State, as: [reset: :reset_state, values: :state_values]},
       {Dala.ML, []},
       {Dala.ML.Annotation, []},
       {Dala.ML.Models,

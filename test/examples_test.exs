@@ -20,7 +20,7 @@ defmodule Dala.ExamplesTest do
 
   test "the plate grows warm from its upper edge, and is drawn" do
     path = Path.join(scratch_dir("heat"), "heat.png")
-    output = example("heat", [path, "2"])
+    output = example("heat", [path, "200"])
     assert output =~ "200 steps"
     # 25 in the end; heat has come as far as the square root of the steps.
     assert_in_delta number_after(output, "mean temperature"), 3.1, 0.3

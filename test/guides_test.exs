@@ -120,6 +120,17 @@ defmodule Dala.GuidesTest do
     assert Compute.read_list(binding[:sums]) == sums
   end
 
+  @tag :capture_log
+  test "the examples on devices" do
+    # test/system/remote_devices_test.exs covers other nodes.
+    blocks = Enum.reject(code("guides/devices.md"), &(&1 =~ "worker@"))
+    {_result, binding} = Code.eval_string(Enum.join(blocks, "\n"))
+    assert Compute.read_list(binding[:output]) == [1.0, 2.0, 3.0, 4.0]
+    assert Compute.read_list(binding[:here]) == [2.0, 4.0]
+    assert byte_size(binding[:pixels]) == 1080 * 1920 * 4
+    Supervisor.stop(binding[:supervisor])
+  end
+
   test "the examples on surfaces" do
     dir = scratch_dir("guide")
 
@@ -151,6 +162,7 @@ defmodule Dala.GuidesTest do
     Code.eval_string(Enum.join(code("guides/onnx.md"), "\n"))
     Code.eval_string(Enum.join(code("guides/tfjs.md"), "\n"))
     Code.eval_string(Enum.join(code("guides/tflite.md"), "\n"))
+    Code.eval_string(Enum.join(code("guides/state.md"), "\n"))
   end
 
   test "the examples on vision tasks" do

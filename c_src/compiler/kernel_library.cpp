@@ -27,8 +27,8 @@ std::mutex g_mutex;
 std::condition_variable g_refused;
 std::string g_refusal;
 
-// Of the C library and of the compiler's own, which compilers put in by themselves. Most of the
-// mathematics is PoCL's own and is part of the kernel's library.
+// Functions of the C library and the compiler's runtime that compilers call implicitly. Most of the
+// mathematics is PoCL's own and part of the kernel's library.
 constexpr std::string_view kAllowed[] = {
     "memcpy", "memmove", "memset", "memcmp",    "bcmp",      "snprintf", "acos",      "acosh",
     "asin",   "asinh",   "atan",   "atan2",     "atanh",     "cbrt",     "ceil",      "cos",
@@ -40,7 +40,7 @@ constexpr std::string_view kAllowed[] = {
     "tanh",   "tgamma",  "trunc"};
 
 bool allowed(std::string_view name) {
-  // Helpers of the compiler, such as __udivti3, and of PoCL.
+  // Functions of the compiler's runtime, such as __udivti3, and of PoCL.
   if (name.starts_with("__") && name.size() > 5 && name.back() >= '2' && name.back() <= '4') {
     return true;
   }
@@ -51,7 +51,7 @@ bool allowed(std::string_view name) {
   return known(name) || (name.ends_with('f') && known(name.substr(0, name.size() - 1)));
 }
 
-// Reads structures out of a file without trusting its offsets.
+// Bounds-checked access to the structures in an ELF file.
 class File {
  public:
   explicit File(const std::string& bytes) : bytes_(bytes) {}
@@ -100,8 +100,8 @@ std::string objection_to_entry(const Elf64_Dyn& entry) {
   }
 }
 
-// A frame beyond this overflows the stack of a driver's thread: a kernel's private arrays, for each
-// item of a work-group.
+// A larger stack frame, for a kernel's private arrays times the items of a work-group, overflows
+// the stack of a driver's thread.
 std::string objection_to_frames([[maybe_unused]] std::string_view code) {
 #if defined(__x86_64__)
   constexpr uint32_t kMostBytes = 2 << 20;
@@ -128,7 +128,7 @@ std::string first_objection(const File& file, const Elf64_Shdr& section, Visit v
   return "";
 }
 
-// Turns every function into one that returns at once. The pages are private to this process.
+// Patches every function to return at once. The pages are private to this process.
 bool disarm(void* library, const std::vector<std::string>& functions) {
 #if defined(__x86_64__)
   const unsigned char code[] = {0xc3};
@@ -153,7 +153,7 @@ bool disarm(void* library, const std::vector<std::string>& functions) {
   return !functions.empty();
 }
 
-// The work-group functions that the library defines. Empty: it is no kernel of PoCL's.
+// The work-group functions that the library defines. Empty if it is not a PoCL kernel.
 std::vector<std::string> kernel_functions(const std::string& bytes) {
   constexpr std::string_view kPrefix = "_pocl_kernel_";
   const File file(bytes);
@@ -224,7 +224,7 @@ void* open_for_real(const char* path, int flags) {
   return real(path, flags);
 }
 
-// Opening the library could run code of its own, and PoCL ends the process when it gets none.
+// Opening the library could run its code, and PoCL aborts the process if dlopen fails.
 [[noreturn]] void refuse(const std::string& problem) {
   {
     const std::lock_guard lock(g_mutex);
@@ -250,7 +250,7 @@ void* open_disarmed(const char* path, int flags) {
 }  // namespace
 }  // namespace dala::compiler
 
-// Comes before the C library's own in the order of symbols, so the driver's calls arrive here.
+// Precedes the C library's dlopen in symbol resolution, so the driver's calls arrive here.
 extern "C" __attribute__((visibility("default"))) void* dlopen(const char* path, int flags) {
   const std::string_view name = path == nullptr ? "" : path;
   const char* cache = getenv("POCL_CACHE_DIR");
@@ -262,7 +262,7 @@ extern "C" __attribute__((visibility("default"))) void* dlopen(const char* path,
 
 #else
 
-// Drivers of other systems compile nothing at launch.
+// No driver on other systems compiles at launch.
 namespace dala::compiler {
 
 int disarmed() { return 0; }

@@ -1,21 +1,21 @@
-// Kernels that PoCL has compiled are shared libraries that it opens to run them. The compiler
-// process only wants them compiled: it looks at each, and turns its functions into ones that return
-// at once, so no code of a kernel ever runs there.
+// PoCL opens each compiled kernel as a shared library. The compiler process only wants them
+// compiled: it inspects each library and patches its functions to return at once, so no kernel code
+// ever runs there.
 #pragma once
 
 #include <string>
 
 namespace dala::compiler {
 
-// How many were opened and disarmed so far.
+// The number of libraries opened and patched.
 int disarmed();
 
-// Waits until one is refused; says what is wrong with it. The thread that wanted to open it then
-// waits for ever.
+// Waits until a library is refused, and returns why. The thread that tried to open it then blocks
+// for ever.
 std::string wait_for_refusal();
 
-// What a shared library in these bytes could do that a kernel cannot need, as a sentence: functions
-// of the host that it calls, code that runs when it is opened. Empty for an ordinary kernel.
+// What a shared library could do that no kernel needs, as a sentence: calls of host functions, code
+// that runs at load time. Empty for an ordinary kernel.
 std::string objection_to(const std::string& bytes);
 
 }  // namespace dala::compiler

@@ -1,6 +1,6 @@
-// dala_gpu_compiler: reads one request from standard input, compiles its source, and answers on
-// standard output with "ok", "log" and the compiler's log, or "refused" and a sentence. Whatever
-// the compiler does meanwhile, it does to this process.
+// dala_gpu_compiler: reads one request from standard input, compiles its source, and replies on
+// standard output with "ok", "log" and the compiler's log, or "refused" and a sentence. A compiler
+// that crashes takes down only this process.
 #include <pthread.h>
 #include <signal.h>
 #include <sys/resource.h>
@@ -17,20 +17,20 @@
 #include <vector>
 
 #include "compiler/kernel_library.hpp"
-#include "runtime/cl_api.hpp"
-#include "runtime/compile_request.hpp"
-#include "runtime/device.hpp"
+#include "runtime/device/cl_api.hpp"
+#include "runtime/device/device.hpp"
 #include "runtime/error.hpp"
+#include "runtime/program/compile_request.hpp"
 
 namespace dala::compiler {
 namespace {
 
 [[maybe_unused]] constexpr rlim_t kMostMemory = rlim_t{6} << 30;
-// Seconds of work that this source may leave to the process that asked: drivers read and expand a
-// source again before they find it in their cache.
+// Seconds that preprocessing may take: drivers preprocess a source again in the calling process
+// before they find it in their cache.
 constexpr double kMostRepeated = 2.0;
 constexpr size_t kWideGrid = 131072;
-constexpr size_t kMostValue = 4096;  // bytes of an argument that is passed by value
+constexpr size_t kMostValue = 4096;  // bytes of an argument passed by value
 
 int g_answers = STDOUT_FILENO;
 
@@ -42,7 +42,7 @@ int g_answers = STDOUT_FILENO;
     if (count <= 0) break;
     written += static_cast<size_t>(count);
   }
-  // Nothing is torn down: compilers' threads may be at work.
+  // No destructors: threads of the compiler may be running.
   _exit(0);
 }
 
@@ -104,7 +104,7 @@ class Build {
     answer("log", log);
   }
 
-  // Whether launches leave kernels out here, which a kernel of our own tells.
+  // Whether launches here run no kernel code, tested with a kernel of our own.
   bool can_disarm() {
     const ClProgram own =
         compile("__kernel void dala_gpu_probe(__global int* x) { x[0] = 1; }", "");
@@ -112,8 +112,8 @@ class Build {
     return disarmed() > 0;
   }
 
-  // Has the driver compile the kernel for such launches. A launch that it refuses is refused again
-  // where it is meant.
+  // Makes the driver compile the specialisation. If it refuses the launch here, it will refuse the
+  // real one, too.
   void launch(const ClProgram& program, const Specialisation& wanted) {
     const std::string entry = wanted.entry.empty() ? only_kernel(program) : wanted.entry;
     cl_int status = CL_SUCCESS;
@@ -141,7 +141,7 @@ class Build {
     return names.c_str();
   }
 
-  // Arguments of any kind are fine for a kernel that will not run; the driver knows which fit.
+  // The kernel will not run, so any argument that the driver accepts will do.
   bool set_arguments(const ClKernel& kernel) {
     cl_uint count = 0;
     cl().clGetKernelInfo(kernel.get(), CL_KERNEL_NUM_ARGS, sizeof(count), &count, nullptr);
@@ -184,8 +184,8 @@ void* build(void* request) {
   }
 }
 
-// Deep recursion in a compiler ends here before it would in the process that asks, which compiles
-// the same source again on a thread of the usual size.
+// With a smaller stack, deep recursion in a compiler overflows here before it would in the calling
+// process, which compiles the same source on a thread of the usual size.
 void start_on_smaller_stack(const CompileRequest& request) {
   pthread_attr_t attributes;
   pthread_attr_init(&attributes);
@@ -212,7 +212,7 @@ void set_limits() {
   memory.rlim_cur = std::min(memory.rlim_cur, kMostMemory);
   setrlimit(RLIMIT_AS, &memory);
 #endif
-  // One thread is enough for kernels that do not run.
+  // Kernels do not run here, so one thread is enough.
   setenv("POCL_MAX_PTHREAD_COUNT", "1", 1);
 }
 
@@ -232,7 +232,7 @@ std::string read_all() {
 int main() {
   using namespace dala::compiler;
   set_limits();
-  // What libraries print is not an answer.
+  // Output of libraries must not mix with the reply.
   g_answers = dup(STDOUT_FILENO);
   dup2(STDERR_FILENO, STDOUT_FILENO);
   const auto request = dala::decode_request(read_all());

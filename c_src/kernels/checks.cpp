@@ -83,4 +83,15 @@ ParamSpec flag_param(const std::string& name, const std::string& summary) {
   return spec;
 }
 
+ParamSpec choice_param(const std::string& name, std::vector<std::string> choices,
+                       const std::string& summary) {
+  ParamSpec spec;
+  spec.name = name;
+  spec.kind = ParamSpec::Kind::choice;
+  spec.fallback = choices.front();
+  spec.choices = std::move(choices);
+  spec.summary = summary;
+  return spec;
+}
+
 }  // namespace dala

@@ -8,12 +8,12 @@
 
 #include "kernels/element.hpp"
 #include "runtime/error.hpp"
-#include "runtime/narrow_float.hpp"
+#include "runtime/memory/narrow_float.hpp"
 
 namespace dala {
 namespace {
 
-// Words are shown bare, since an atom reads so too; any other text in quotes, such as "3".
+// Identifiers are shown bare, as atoms read; any other text in quotes, such as "3".
 std::string shown(const ParamValue& given) {
   const auto* name = std::get_if<std::string>(&given);
   if (name == nullptr) return to_string(given);
@@ -30,7 +30,7 @@ std::string shown(const ParamValue& given) {
               text(spec.name, " of ", kernel.name, " must be ", wanted, ", got ", shown(given)));
 }
 
-// The shortest text that reads back as the same number.
+// The shortest text that parses to the same number.
 std::string number_text(double number) {
   std::array<char, 32> digits;
   const auto end = std::to_chars(digits.data(), digits.data() + digits.size(), number).ptr;
@@ -88,7 +88,7 @@ IntegerRange range_of(DType dtype) {
   return {-static_cast<int64_t>(max) - 1, max};
 }
 
-// Integers stay integers, so that every s64 keeps its last digit.
+// Integers stay integers, so that every s64 is exact.
 ParamValue checked_element(const Descriptor& kernel, const ParamSpec& spec, DType dtype,
                            const ParamValue& given) {
   if (!is_integer(dtype)) {
@@ -120,7 +120,7 @@ ParamValue checked_element(const Descriptor& kernel, const ParamSpec& spec, DTyp
          given);
 }
 
-// One number or a list of them; whole numbers only for `integers`.
+// A number or a list of them; integers only for `integers`.
 ParamValue checked_list(const Descriptor& kernel, const ParamSpec& spec, const ParamValue& given) {
   const bool whole = spec.kind == ParamSpec::Kind::integers;
   const auto fits = [&](double number) {
@@ -154,7 +154,7 @@ ParamValue checked_axis(const Descriptor& kernel, const ParamSpec& spec, const C
                         const ParamValue& given, bool by_default) {
   const Shape& shape = call.inputs.at(0).shape;
   const auto rank = static_cast<int64_t>(shape.size());
-  // A scalar is a single element along any axis that was not asked for.
+  // A scalar has a single element along the default axis.
   if (rank == 0 && by_default) return int64_t{0};
   const auto* axis = std::get_if<int64_t>(&given);
   if (rank == 0) reject(kernel, spec, "absent for a scalar", given);
@@ -198,7 +198,7 @@ ParamValue checked_param(const Descriptor& kernel, const ParamSpec& spec, const 
       if (!std::holds_alternative<bool>(given)) reject(kernel, spec, "true or false", given);
       return given;
     case ParamSpec::Kind::choice: {
-      // true and false are names like others, where a kernel has them among its choices.
+      // true and false are ordinary names if the kernel's choices include them.
       const bool is_flag = std::holds_alternative<bool>(given);
       for (const std::string& choice : spec.choices) {
         if (given == ParamValue(choice) || (is_flag && choice == to_string(given))) return choice;
@@ -221,6 +221,13 @@ void check_arity(const Descriptor& kernel, size_t given) {
                              : least == 1    ? "1 input"
                                              : text(least, " inputs");
   throw Error(Reason::arity_mismatch, text(kernel.name, " takes ", wanted, ", got ", given));
+}
+
+void check_outputs(const Descriptor& kernel, size_t count) {
+  if (count == static_cast<size_t>(kernel.outputs)) return;
+  throw Error(Reason::arity_mismatch,
+              text(kernel.name, " has ", kernel.outputs,
+                   kernel.outputs == 1 ? " output" : " outputs", ", got ", count));
 }
 
 void check_names(const Descriptor& kernel, const Params& params) {
@@ -313,10 +320,11 @@ Value Call::element(const std::string& name, DType dtype) const {
 }
 
 Call validate(const Descriptor& kernel, std::vector<TensorType> inputs, TensorType output,
-              const Params& params) {
+              const Params& params, std::vector<TensorType> more_outputs) {
   check_arity(kernel, inputs.size());
+  check_outputs(kernel, 1 + more_outputs.size());
   check_names(kernel, params);
-  Call call{std::move(inputs), std::move(output), {}};
+  Call call{std::move(inputs), std::move(output), {}, std::move(more_outputs)};
   for (const ParamSpec& spec : kernel.params) {
     const auto given = params.find(spec.name);
     if (given != params.end()) {

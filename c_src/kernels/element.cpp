@@ -2,12 +2,12 @@
 
 #include <limits>
 
-#include "runtime/narrow_float.hpp"
+#include "runtime/memory/narrow_float.hpp"
 
 namespace dala {
 namespace {
 
-// The host's type of an integer element, as a value of that type.
+// Calls the visitor with a value of the host's type for an integer element type.
 template <typename Visitor>
 auto with_integer(DType dtype, Visitor visitor) {
   switch (dtype) {
@@ -42,7 +42,7 @@ std::string narrow(DType dtype) {
   return dtype == DType::c64 ? "((float2)((x), 0.0f))" : "(x)";
 }
 
-// Integers with more digits than a float has are beyond the range of f16, but not of bf16.
+// Integers with more digits than a float are beyond the range of f16, but not of bf16.
 std::string from_integer(DType dtype) {
   if (dtype == DType::bf16) return "bf16_of_float(sticky_float_of_long(x))";
   return "TO_STORED((T)(x))";

@@ -1,8 +1,9 @@
 #include "kernels/engine.hpp"
 
+#include <algorithm>
 #include <utility>
 
-#include "runtime/reservation.hpp"
+#include "runtime/schedule/reservation.hpp"
 
 namespace dala {
 namespace {
@@ -19,6 +20,7 @@ std::vector<TensorType> types_of(const std::vector<BufferPtr>& buffers) {
 double bytes_of(const Call& call) {
   auto bytes = static_cast<double>(call.output.bytes());
   for (const TensorType& type : call.inputs) bytes += static_cast<double>(type.bytes());
+  for (const TensorType& type : call.more_outputs) bytes += static_cast<double>(type.bytes());
   return bytes;
 }
 
@@ -58,7 +60,7 @@ bool Engine::remove_custom(const std::string& name) {
     custom_programs_.erase(found);
   }
   for (const auto& program : programs) planner_.forget(program);
-  // The worker is joined before the programs of the runtime go.
+  // The worker is joined before the runtime's programs are destroyed.
   runtime_.worker().post([this, programs = std::move(programs)] {
     for (const auto& program : programs) runtime_.programs().discard(program);
   });
@@ -66,9 +68,18 @@ bool Engine::remove_custom(const std::string& name) {
 }
 
 Engine::Checked Engine::check(const std::string& kernel, const std::vector<BufferPtr>& inputs,
-                              const BufferPtr& output, const Params& params) const {
+                              const BufferPtr& output, const Params& params,
+                              const std::vector<BufferPtr>& more_outputs) const {
   std::shared_ptr<const Descriptor> descriptor = registry_.find(kernel);
-  Call call = validate(*descriptor, types_of(inputs), output->type(), params);
+  Call call =
+      validate(*descriptor, types_of(inputs), output->type(), params, types_of(more_outputs));
+  for (size_t i = 0; i < more_outputs.size(); ++i) {
+    const auto end = more_outputs.begin() + static_cast<std::ptrdiff_t>(i);
+    const BufferPtr& each = more_outputs[i];
+    if (each != output && std::find(more_outputs.begin(), end, each) == end) continue;
+    throw Error(Reason::invalid_param,
+                text("two outputs of ", kernel, " are the same buffer; each needs one of its own"));
+  }
   return {std::move(descriptor), std::move(call)};
 }
 
@@ -87,12 +98,13 @@ Stage Engine::stage(const std::string& kernel, const std::vector<BufferPtr>& inp
 std::optional<std::vector<Stage>> Engine::stages(const std::string& kernel,
                                                  const std::vector<BufferPtr>& inputs,
                                                  const BufferPtr& output, const Params& params,
-                                                 Expansion expansion) {
-  const Checked checked = check(kernel, inputs, output, params);
+                                                 Expansion expansion,
+                                                 const std::vector<BufferPtr>& more_outputs) {
+  const Checked checked = check(kernel, inputs, output, params, more_outputs);
   if (checked.descriptor->expand) {
     return checked.descriptor->expand(checked.call, inputs, output, expansion);
   }
-  return std::vector<Stage>{{launch(checked), inputs, output}};
+  return std::vector<Stage>{{launch(checked), inputs, output, more_outputs}};
 }
 
 void Engine::complete(Reservation& reservation, const std::string& kernel, const Params& params) {
@@ -102,7 +114,7 @@ void Engine::complete(Reservation& reservation, const std::string& kernel, const
       return *stages(kernel, reservation.inputs(), reservation.output(), params, expansion);
     };
     if (reservation.resolve(with(Expansion::in_full), false)) return;
-    // Later commands, which may wait for this one, use the same memory between layers.
+    // The shared arena is in use by later commands, which may wait for this one.
     reservation.resolve(with(Expansion::apart), true);
   } catch (...) {
     reservation.fail(current_error());
@@ -121,7 +133,7 @@ Stage Engine::copy_stage(const BufferPtr& from, const BufferPtr& to) {
   if (bytes > 0 && from != to) launch.steps.push_back(CopyStep{input(0), dala::output(), bytes});
   launch.name = "copy_buffer";
   launch.bytes = 2.0 * static_cast<double>(bytes);
-  launch.in_place = true;  // onto itself there is nothing to do
+  launch.in_place = true;  // a copy onto itself is empty
   launch.work = 2.0 * static_cast<double>(bytes);
   return Stage{std::make_shared<const Launch>(std::move(launch)), {from}, to};
 }

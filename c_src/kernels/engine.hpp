@@ -1,4 +1,5 @@
-// The runtime together with its kernels: turns a named call into a stage that the scheduler runs.
+// The runtime together with its kernels: turns a named call into the stages that the scheduler
+// runs.
 #pragma once
 
 #include <map>
@@ -19,7 +20,7 @@ class Engine {
  public:
   explicit Engine(const Config& config, std::function<void(const Error&)> on_lost = nullptr);
 
-  // Jobs of the runtime's threads refer to the registry and the planner, which go before it.
+  // Jobs on the runtime's threads refer to the registry and the planner, which are destroyed first.
   ~Engine() { runtime_.stop(); }
   Engine(const Engine&) = delete;
   Engine& operator=(const Engine&) = delete;
@@ -28,34 +29,35 @@ class Engine {
   Registry& registry() { return registry_; }
   Planner& planner() { return planner_; }
 
-  // Adds a kernel of a user's own. With it goes what was compiled for it, in memory and on disk.
+  // Adds a custom kernel. Removing it also removes its compiled programs, in memory and on disk.
   void add_custom(Descriptor descriptor);
   bool remove_custom(const std::string& name);
 
-  // A call that its descriptor accepts, with its parameters completed.
+  // A validated call, with default parameters filled in.
   struct Checked {
     std::shared_ptr<const Descriptor> descriptor;
     Call call;
   };
   Checked check(const std::string& kernel, const std::vector<BufferPtr>& inputs,
-                const BufferPtr& output, const Params& params) const;
-  // The launch of a call of a kernel that is one launch.
+                const BufferPtr& output, const Params& params,
+                const std::vector<BufferPtr>& more_outputs = {}) const;
+  // The launch of a single-launch kernel.
   std::shared_ptr<const Launch> launch(const Checked& checked);
 
-  // Validates a call of a kernel that is one launch, and plans it. Nothing runs and no buffer
-  // changes.
+  // Validates and plans a call of a single-launch kernel. Nothing runs and no buffer changes.
   Stage stage(const std::string& kernel, const std::vector<BufferPtr>& inputs,
               const BufferPtr& output, const Params& params);
-  // The same of what may be more than one launch; none where the expansion allows too little.
+  // Also for kernels of several launches; none if the expansion does not allow enough.
   std::optional<std::vector<Stage>> stages(const std::string& kernel,
                                            const std::vector<BufferPtr>& inputs,
                                            const BufferPtr& output, const Params& params,
-                                           Expansion expansion = Expansion::at_once);
+                                           Expansion expansion = Expansion::at_once,
+                                           const std::vector<BufferPtr>& more_outputs = {});
   // A copy from one buffer to another of the same type.
   Stage copy_stage(const BufferPtr& from, const BufferPtr& to);
 
-  // Gives a command that was accepted before its stages were known its stages, whatever time that
-  // takes, or its error. For worker threads.
+  // Plans the stages of a reserved command, however long that takes, and resolves the reservation
+  // with them or with the error. For worker threads.
   void complete(Reservation& reservation, const std::string& kernel, const Params& params);
 
  private:

@@ -26,7 +26,7 @@ GemmTiles gemm_tiles(const Planner& planner, size_t element_bytes) {
   GemmTiles tiles;
   tiles.side = side;
   tiles.step = std::max<int64_t>(side, 4);
-  // Sums of eight bytes would not stay in registers.
+  // Accumulators of eight bytes would spill.
   tiles.large = side == 16 && element_bytes == 4 && bytes(side, 8) <= device.local_memory;
   tiles.thin = side >= 4;
   return tiles;

@@ -15,15 +15,15 @@ struct GemmTiles {
   bool large = false;  // register tiles of 8 x 8
   bool thin = false;   // register tiles of 1 x 4
 };
-// For sums of that many bytes each.
+// For accumulators of that many bytes.
 GemmTiles gemm_tiles(const Planner& planner, size_t element_bytes);
 
-// How many work-groups keep the device busy: some for each compute unit, so that one has work while
-// another waits for memory.
+// The number of work-groups that keeps the device busy: several per compute unit, to hide memory
+// latency.
 int64_t wanted_groups(const Planner& planner);
 
-// Whether a matrix {rows, columns} is better cut into tiles of 8 x 8 sums per item: a large tile
-// that is half empty, or that leaves units without work, loses more than it gains.
+// Whether a matrix {rows, columns} is better computed with 8 x 8 accumulators per item: a large
+// tile that is half empty, or that leaves compute units idle, loses more than it gains.
 bool suits_large_tiles(const Planner& planner, const GemmTiles& tiles, int64_t rows,
                        int64_t columns, int64_t matrices);
 

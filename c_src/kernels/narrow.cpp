@@ -76,8 +76,6 @@ Launch with_operands(Launch launch, const std::function<Operand(Operand)>& repla
       for (Argument& argument : kernel->arguments) {
         if (auto* operand = std::get_if<Operand>(&argument)) *operand = replace(*operand);
       }
-      // Sequences are for stages of one step.
-      kernel->member.reset();
     } else if (auto* copy = std::get_if<CopyStep>(&step)) {
       copy->from = replace(copy->from);
       copy->to = replace(copy->to);

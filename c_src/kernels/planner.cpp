@@ -7,7 +7,7 @@
 namespace dala {
 namespace {
 
-// -w: a driver that prints warnings prints them into the user's terminal.
+// -w: some drivers print warnings to the user's terminal.
 constexpr const char* kBuildOptions = "-cl-std=CL1.2 -w";
 
 }  // namespace

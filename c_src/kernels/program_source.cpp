@@ -6,15 +6,15 @@
 namespace dala {
 namespace {
 
-constexpr std::string_view kRoot = "kernels/";  // what #include paths begin with
-constexpr int kDeepest = 32;  // nested files; more include one another without end
+constexpr std::string_view kRoot = "kernels/";  // prefix of #include paths
+constexpr int kDeepest = 32;                    // nested files; a deeper nesting is a cycle
 
 std::string_view trimmed(std::string_view text) {
   const size_t first = text.find_first_not_of(" \t");
   return first == std::string_view::npos ? std::string_view{} : text.substr(first);
 }
 
-// A preprocessor line as its name ("include", "if", ...) and what follows; empty for other lines.
+// A preprocessor line: its name ("include", "if", ...) and the rest; empty for other lines.
 struct Directive {
   std::string_view name;
   std::string_view rest;
@@ -51,7 +51,7 @@ class Assembler {
  public:
   explicit Assembler(const SourceFiles& files) : files_(files) {}
 
-  // Generated text. What comes first in a program keeps the driver's own numbering.
+  // Adds generated text. At the start of a program it keeps the driver's own numbering.
   void code(const std::string& text) {
     if (!result_.empty()) result_ += "#line 1 \"generated\"\n";
     result_ += text + "\n";
@@ -74,11 +74,12 @@ class Assembler {
   std::string take() { return std::move(result_); }
 
  private:
-  // The #if, #elif and #else branches around a place, outermost first, each by a number of its own.
+  // The #if, #elif and #else branches around a position, outermost first, each with a unique
+  // number.
   using Branches = std::vector<int>;
 
-  // A place inside the branches of an earlier one is compiled only if that one was, so what is
-  // included there is here as well. Elsewhere the preprocessor has to decide, by a guard.
+  // A position inside the branches of an earlier include is compiled only if that include was, so
+  // the file is not needed again. Elsewhere the preprocessor has to decide, by an include guard.
   void expand_once(std::string_view path, std::string_view text) {
     std::vector<Branches>& places = included_[path];
     for (const Branches& place : places) {
@@ -128,7 +129,7 @@ class Assembler {
     }
   }
 
-  // "kernels/nn/window.cl", in quotes, as the path that the files go by.
+  // Converts "kernels/nn/window.cl", in quotes, to the key of the embedded file.
   static std::string_view included_path(std::string_view includer, std::string_view quoted) {
     const size_t end = quoted.find('"', 1);
     if (end == std::string_view::npos || !quoted.substr(1).starts_with(kRoot)) {

@@ -1,11 +1,11 @@
-// The source of an OpenCL program: files below c_src/kernels, embedded in this library, with their
-// #include lines resolved here rather than by the driver, which has no folder to look into.
+// The source of an OpenCL program: files below c_src/kernels, embedded in this library. Their
+// #include lines are resolved here, since the driver has no include path.
 //
-// Paths are those of C++, relative to c_src: `#include "kernels/common/paste.h"`. A file that says
-// `#pragma once` is in a program once; any other file is a template, which stands wherever it is
-// included, with the macros that are defined there. #line tells the driver which file and line a
-// piece of source is from, so that its messages name ours. Headers in angle brackets are the
-// host's: they stand under an #if that no driver takes.
+// Paths are those of C++, relative to c_src: `#include "kernels/common/paste.h"`. A file with
+// `#pragma once` is in a program once; any other file is a template, which is expanded wherever it
+// is included, with the macros defined there. #line directives make the driver's messages refer to
+// our files and lines. Headers in angle brackets are for the host: they are within an #if that is
+// false on every device.
 #pragma once
 
 #include <map>
@@ -18,29 +18,29 @@ namespace dala {
 
 using Defines = std::vector<std::pair<std::string, std::string>>;
 
-// A piece of a program: generated code, then a file, under macros that end with it.
+// A piece of a program: generated code, then a file. Its macros are undefined after it.
 struct Part {
   std::string file;
   Defines defines = {};
-  std::string code = {};  // in front of the file; its #include lines are left to the driver
-  bool foreign = false;   // the code is a user's
+  std::string code = {};  // precedes the file; its #include lines are left to the driver
+  bool foreign = false;   // the code came from a user
   bool operator==(const Part&) const = default;
 };
 
-// Macros that hold to the program's end, and its parts in order.
+// Macros for the whole program, and its parts in order.
 struct ProgramSource {
   Defines defines;
   std::vector<Part> parts;
 };
 
-// Macros as text.
+// The macros as #define lines.
 std::string lines(const Defines& defines);
 
 // Sources by their path below c_src/kernels.
 using SourceFiles = std::map<std::string_view, std::string_view>;
 
 // The text that the driver compiles. Throws std::logic_error for a file that does not exist, which
-// is a mistake in this library.
+// is a bug in this library.
 std::string assemble(const ProgramSource& source, const SourceFiles& files);
 
 }  // namespace dala

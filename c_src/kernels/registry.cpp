@@ -38,7 +38,7 @@ size_t edit_distance(const std::string& a, const std::string& b) {
   return row.back();
 }
 
-// Small for what may have been meant: a slip of the pen, or a name without its prefix ("add").
+// The edit distance, but at most 1 for a name without its prefix ("add").
 size_t strangeness(const std::string& given, const std::string& name) {
   const size_t distance = edit_distance(given, name);
   if (given.size() >= 3 && name.ends_with("_" + given)) return std::min<size_t>(distance, 1);
@@ -47,8 +47,8 @@ size_t strangeness(const std::string& given, const std::string& name) {
 
 std::string suggestion(const std::string& given, const std::vector<std::string>& names) {
   constexpr size_t kMost = 3;
-  constexpr size_t kMostWork = 200'000;  // letters that are compared: well below a millisecond
-  // A third of the letters may be wrong: more than that is another word.
+  constexpr size_t kMostWork = 200'000;  // compared characters: well below a millisecond
+  // Names that differ in more than a third of their characters are unrelated.
   const size_t limit = std::clamp<size_t>(given.size() / 3, 1, 3);
   std::vector<std::pair<size_t, std::string>> near;
   size_t work = 0;

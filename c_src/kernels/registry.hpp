@@ -1,5 +1,5 @@
-// All kernels by name: the built-in ones, collected from their families, and those that users
-// register while the VM runs, models among them.
+// All kernels by name: the built-in ones, collected from their families, and those registered at
+// run time, including models.
 #pragma once
 
 #include <atomic>
@@ -21,19 +21,19 @@ class Registry {
  public:
   Registry();
 
-  // Throws `unknown_kernel`, with the names that come closest.
+  // Throws `unknown_kernel`, with the most similar names.
   std::shared_ptr<const Descriptor> find(const std::string& name) const;
   bool has(const std::string& name) const;
   std::vector<std::shared_ptr<const Descriptor>> list() const;  // sorted by name
 
   // Throws `invalid_param` for the name of a built-in kernel, which cannot be replaced.
   void need_free_name(const std::string& name) const;
-  // Adds or replaces a custom kernel; the name has to be free.
+  // Adds or replaces a custom kernel; the name must not be that of a built-in one.
   void add(Descriptor descriptor);
   bool remove(const std::string& name);  // custom kernels only
   void remove_gone();
 
-  // Changes whenever a kernel is added or removed, so that plans made before can be told apart.
+  // Changes whenever a kernel is added or removed, which invalidates earlier plans.
   uint64_t generation() const { return generation_.load(); }
 
  private:

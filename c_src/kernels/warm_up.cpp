@@ -29,16 +29,16 @@ void run(Engine& engine, const Descriptor& descriptor, const Call& call) {
   for (const Step& step : stage.launch->steps) {
     const auto* kernel = std::get_if<KernelStep>(&step);
     if (kernel == nullptr || kernel->program->saved()) continue;
-    // PoCL loads the kernels again for this, and a launch that ends meanwhile would give back the
-    // wrong copy, which ends the process.
+    // PoCL reloads the kernels for this; a launch that ends meanwhile would release the wrong copy,
+    // which crashes the process.
     runtime.scheduler().alone([&] { kernel->program->save(); });
   }
 }
 
 }  // namespace
 
-// One element everywhere satisfies every shape rule, given the right rank; which rank that is, and
-// what the output looks like, is found by asking.
+// Operands of a single element satisfy almost every shape rule, given the right rank; the rank and
+// the output's type are found by trial.
 std::optional<Call> sample_call(const Descriptor& descriptor, DType dtype) {
   if (!takes(descriptor, dtype)) return std::nullopt;
   if (descriptor.sample) {
@@ -56,7 +56,7 @@ std::optional<Call> sample_call(const Descriptor& descriptor, DType dtype) {
         try {
           return validate(descriptor, inputs, {output_dtype, output}, sample_params(descriptor));
         } catch (const Error&) {
-          // Not this one.
+          // Rejected; tries the next one.
         }
       }
     }

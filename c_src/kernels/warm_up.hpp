@@ -1,5 +1,5 @@
-// Getting everything ready before it is needed: every built-in kernel in every element type is
-// compiled, run once on a tiny example, and saved for the next process.
+// Warm-up: every built-in kernel is compiled for every element type, run once on a tiny example,
+// and saved for the next process.
 #pragma once
 
 #include <functional>
@@ -12,20 +12,19 @@
 
 namespace dala {
 
-// The smallest call that the descriptor accepts for inputs of that type (outputs, for kernels
-// without inputs). None only for types that it does not take.
+// The smallest valid call with inputs of that type (outputs, for kernels without inputs). None only
+// if the kernel does not accept the type.
 std::optional<Call> sample_call(const Descriptor& descriptor, DType dtype);
 
 struct WarmUpStep {
   size_t done = 0;
   size_t total = 0;
-  std::string kernel;  // the one that comes next
+  std::string kernel;  // the next kernel
   DType dtype = DType::f32;
 };
 
-// Takes minutes on a driver that compiles slowly: for a thread of its own. `tell` is called
-// before each kernel. Kernels of types that the device does not have are passed over, and so are
-// those whose names are not among `kernels`, where that is given.
+// Takes minutes with a slow compiler: for a thread of its own. `tell` is called before each kernel.
+// Skips types that the device does not support and, if `kernels` is given, kernels not named in it.
 void warm_up(Engine& engine, const std::vector<DType>& dtypes,
              const std::optional<std::set<std::string>>& kernels,
              const std::function<void(const WarmUpStep&)>& tell);

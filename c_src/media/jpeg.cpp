@@ -9,7 +9,7 @@
 #include "media/jpeg_errors.hpp"
 #include "media/picture.hpp"
 #include "runtime/error.hpp"
-#include "runtime/host_memory.hpp"
+#include "runtime/memory/host_memory.hpp"
 
 namespace dala::media {
 namespace {

@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "runtime/error.hpp"
-#include "runtime/host_memory.hpp"
+#include "runtime/memory/host_memory.hpp"
 
 namespace dala::media {
 namespace {

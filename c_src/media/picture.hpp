@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "runtime/readback.hpp"
+#include "runtime/memory/readback.hpp"
 
 namespace dala::media {
 

@@ -1,4 +1,4 @@
-// A model as a kernel: under its name it can be run, submitted, and be a stage of a pipeline.
+// A model as a kernel, which can be run and submitted by name and be a stage of a pipeline.
 #pragma once
 
 #include <memory>
@@ -9,8 +9,8 @@
 
 namespace dala::model {
 
-// A model with several outputs has a parameter `output`, the name of the one that is wanted.
-// `keep` says whether the kernel keeps the model alive, or is gone when nobody else does.
+// The kernel of a model with several outputs has a parameter `output`, the name of the output to
+// write. With `keep` it owns the model; otherwise it is gone when the model's last owner is.
 Descriptor model_kernel(const std::string& name, const std::shared_ptr<Model>& model, bool keep);
 
 }  // namespace dala::model

@@ -7,11 +7,11 @@
 namespace dala::model {
 namespace {
 
-constexpr size_t kMostWaiting = 64;  // per client; it is held back while it has as many
-// Predictions between their start and their result. Enough to keep the device busy; each holds the
-// memory of its outputs.
-constexpr size_t kMostStartedByOne = 4;
-constexpr size_t kMostStarted = 64;
+constexpr size_t kMaxWaiting = 64;  // per client, before it is held back
+// Predictions in flight, per client and in total: enough to keep the device busy, and few, because
+// each holds the memory of its outputs.
+constexpr size_t kMaxStartedPerClient = 4;
+constexpr size_t kMaxStarted = 64;
 
 }  // namespace
 
@@ -23,19 +23,26 @@ PredictionQueue::Entry::~Entry() {
 }
 
 void PredictionQueue::push(uint64_t client, Job job) {
+  push(client, std::move(job), kMaxStartedPerClient);
+}
+
+void PredictionQueue::push_in_order(uint64_t line, Job job) { push(line, std::move(job), 1); }
+
+void PredictionQueue::push(uint64_t client, Job job, size_t limit) {
   std::list<std::shared_ptr<Entry>> added;
   added.push_back(std::make_shared<Entry>(*this, client, std::move(job)));
   const std::shared_ptr<Entry> entry = added.front();
   std::list<uint64_t> turn{client};
   std::unique_lock lock(mutex_);
   Line& line = lines_[client];
+  line.limit = limit;
   if (line.turn.empty() && !line.in_turn) line.turn.splice(line.turn.end(), turn);
   line.jobs.splice(line.jobs.end(), added);
   take_turn(line);
   try {
     advance(std::move(lock));
   } catch (...) {
-    // Of what could not be started only this one is the caller's.
+    // A job of another client that could not be posted is not the caller's error.
     const std::lock_guard again(mutex_);
     const auto found = lines_.find(client);
     if (found != lines_.end() && found->second.jobs.remove(entry) > 0) {
@@ -48,20 +55,28 @@ void PredictionQueue::push(uint64_t client, Job job) {
 bool PredictionQueue::crowded(uint64_t client) {
   const std::lock_guard lock(mutex_);
   const auto found = lines_.find(client);
-  return found != lines_.end() && found->second.jobs.size() >= kMostWaiting;
+  return found != lines_.end() && found->second.jobs.size() >= kMaxWaiting;
 }
 
 bool PredictionQueue::hold_back(uint64_t client, std::function<void()> room) {
   const std::lock_guard lock(mutex_);
   const auto found = lines_.find(client);
-  if (found == lines_.end() || found->second.jobs.size() < kMostWaiting) return false;
-  found->second.room = std::move(room);
+  if (found == lines_.end() || found->second.jobs.size() < kMaxWaiting) return false;
+  std::function<void()>& waiting = found->second.room;
+  // Several processes may wait for the line of one state.
+  if (waiting) {
+    room = [first = std::move(waiting), then = std::move(room)] {
+      first();
+      then();
+    };
+  }
+  waiting = std::move(room);
   return true;
 }
 
 // With the lock held.
 void PredictionQueue::take_turn(Line& line) noexcept {
-  if (line.in_turn || line.jobs.empty() || line.started >= kMostStartedByOne) return;
+  if (line.in_turn || line.jobs.empty() || line.started >= line.limit) return;
   turns_.splice(turns_.end(), line.turn);
   line.in_turn = true;
 }
@@ -78,7 +93,7 @@ void PredictionQueue::leave_if_idle(std::map<uint64_t, Line>::iterator place) no
 }
 
 void PredictionQueue::advance(std::unique_lock<std::mutex> lock) {
-  while (!turns_.empty() && started_ < kMostStarted) {
+  while (!turns_.empty() && started_ < kMaxStarted) {
     Line& line = lines_.at(turns_.front());
     line.turn.splice(line.turn.end(), turns_, turns_.begin());
     line.in_turn = false;
@@ -88,7 +103,7 @@ void PredictionQueue::advance(std::unique_lock<std::mutex> lock) {
     ++started_;
     take_turn(line);
     std::function<void()> room;
-    if (line.jobs.size() <= kMostWaiting / 2) room = std::exchange(line.room, nullptr);
+    if (line.jobs.size() <= kMaxWaiting / 2) room = std::exchange(line.room, nullptr);
     Entry* entry = next.front().get();
     lock.unlock();
     // Until the job runs, the entry keeps itself, so that posting it copies an address only. The

@@ -1,6 +1,9 @@
 // Predictions that have not reached the scheduler yet. A prediction may have to plan, which takes
-// long, so it happens on the threads for models; this queue lets processes take turns there and
-// bounds what each of them holds. Thread-safe.
+// long, so it runs on the threads for models. This queue lets client processes take turns there and
+// bounds how many predictions of each are in flight.
+//
+// Thread-safe; one lock guards everything, and no callback runs while it is held. The queue owns a
+// prediction until it starts; from then on its ticket does.
 #pragma once
 
 #include <cstdint>
@@ -15,19 +18,24 @@ namespace dala::model {
 
 class PredictionQueue {
  public:
-  // Held from the start of a prediction until its result has been handed over; letting go of it
-  // lets the next one of that client start.
+  // Held from the start of a prediction until its result is delivered. Releasing it lets the next
+  // prediction of that client start.
   using Ticket = std::shared_ptr<void>;
   using Job = std::function<void(const Ticket& ticket)>;
 
   // `post` runs a function on one of the threads for models.
   explicit PredictionQueue(std::function<void(std::function<void()>)> post);
 
-  // Takes a prediction of a client. Throws, and has taken nothing, when there is no memory.
+  // Queues a prediction of a client. If there is no memory, throws and queues nothing.
   void push(uint64_t client, Job job);
 
-  // Back-pressure: whether many predictions of the client have not started. It is then to wait
-  // until `room` is called, once and from any thread; false: there is room by now.
+  // The same for predictions that must follow each other, such as those of one state: `line` stands
+  // for a client, and a prediction starts after the ticket of the one before was released.
+  void push_in_order(uint64_t line, Job job);
+
+  // Back-pressure: `crowded` is true while too many predictions of the client have not started. The
+  // client then waits: `hold_back` stores `room`, which is called once and from any thread, or
+  // returns false if there is room already.
   bool crowded(uint64_t client);
   bool hold_back(uint64_t client, std::function<void()> room);
 
@@ -35,7 +43,7 @@ class PredictionQueue {
   void clear();
 
  private:
-  // A prediction, and the ticket of one that has started. Starting and ending one takes no memory.
+  // A prediction, and its ticket once it has started. Starting and ending one allocates nothing.
   struct Entry {
     Entry(PredictionQueue& queue, uint64_t client, Job job)
         : queue(queue), client(client), job(std::move(job)) {}
@@ -47,18 +55,20 @@ class PredictionQueue {
     const uint64_t client;
     Job job;
     bool started = false;
-    std::shared_ptr<Entry> self;  // from being posted until it runs
+    std::shared_ptr<Entry> self;  // set from posting until the job runs
   };
   struct Line {
     std::list<std::shared_ptr<Entry>> jobs;
     size_t started = 0;  // not finished yet
+    size_t limit = 0;    // of those
     std::function<void()> room;
     std::list<uint64_t> turn;  // its place among `turns_`, while it is not there
     bool in_turn = false;
   };
 
-  // Starts what may start. `lock` is released while jobs are posted and callers told. What cannot
-  // be posted stays first in its line, and the exception is passed on.
+  void push(uint64_t client, Job job, size_t limit);
+  // Starts the jobs that may start. `lock` is released while jobs are posted and `room` is called.
+  // A job that cannot be posted stays first in its line, and the exception is passed on.
   void advance(std::unique_lock<std::mutex> lock);
   void finished(uint64_t client) noexcept;
   void take_turn(Line& line) noexcept;

@@ -1,5 +1,5 @@
-// What every NIF shares: the caller's environment for sending, errors as Elixir exceptions, and
-// small term helpers. NIFs here decode, call the engine, and encode; none of them waits.
+// Shared by all NIFs: the caller's environment for sending, messages, and small term helpers.
+// NIFs decode, call the engine, and encode; none of them waits.
 #pragma once
 
 #include <atomic>
@@ -13,9 +13,7 @@
 #include <utility>
 #include <vector>
 
-#include "kernels/descriptor.hpp"
 #include "runtime/error.hpp"
-#include "runtime/tensor_type.hpp"
 
 namespace dala::nif {
 
@@ -35,15 +33,7 @@ class Caller {
 
 Term atom(ErlNifEnv* env, std::string_view name);
 Term string(ErlNifEnv* env, std::string_view text);  // a binary
-Term integer(ErlNifEnv* env, int64_t number);
-Term unsigned_integer(ErlNifEnv* env, uint64_t number);
-Term number(ErlNifEnv* env, double number);  // non-finite ones as :nan, :infinity, :neg_infinity
-Term boolean(ErlNifEnv* env, bool flag);
-Term list(ErlNifEnv* env, const std::vector<Term>& items);
 Term tuple(ErlNifEnv* env, std::initializer_list<Term> items);
-Term map(ErlNifEnv* env, std::initializer_list<std::pair<std::string_view, Term>> fields);
-Term ok(ErlNifEnv* env, Term value);             // {:ok, value}
-Term error(ErlNifEnv* env, const Error& error);  // {:error, %Dala.Gpu.Compute.Error{}}
 
 // Bounds of what one call may have. A NIF goes through all of it in one go, so they are far beyond
 // any use and take well below a millisecond.
@@ -57,25 +47,6 @@ inline constexpr size_t kMostText = 1024;     // bytes of a name
 std::string shown(ErlNifEnv* env, ERL_NIF_TERM term);
 
 std::string atom_name(ErlNifEnv* env, ERL_NIF_TERM term);  // "" when it is not an atom
-DType decode_dtype(ErlNifEnv* env, ERL_NIF_TERM term);
-TensorType decode_type(ErlNifEnv* env, ERL_NIF_TERM shape, ERL_NIF_TERM dtype);
-Params decode_params(ErlNifEnv* env, ERL_NIF_TERM term);
-Term encode_shape(ErlNifEnv* env, const Shape& shape);
-
-// Runs the body of a NIF: its errors become `{:error, e}`; a malformed term
-// (std::invalid_argument) raises ArgumentError in the caller.
-template <typename Body>
-Term guarded(ErlNifEnv* env, Body body) {
-  const Caller caller(env);
-  try {
-    return body();
-  } catch (const Error& problem) {
-    return error(env, problem);
-  } catch (const std::bad_alloc&) {
-    return error(env, *no_memory());
-  }
-}
-
 // A message in the making: `{ref, result}`, or `{:dala_gpu, id, result}` without a ref; of a lost
 // device `{:dala_gpu_lost, result}`, of a note for the log `{:dala_gpu_note, text}`. Owns its
 // environment, so it can be kept by a listener and sent from any thread.
@@ -91,7 +62,12 @@ class Message {
 
   ErlNifEnv* env() const { return env_; }
   ERL_NIF_TERM ref() const { return ref_; }
-  void send(Term result);  // {ref, result}
+  // {ref, result}. The result is one of terms of `env()`, or a value to encode.
+  void send(Term result);
+  template <typename T>
+  void send_value(const T& result) {
+    send(fine::encode(env_, result));
+  }
   void send_result(uint64_t id, const Error* error);
 
   // Takes the message back. `revoked`: it will never be sent; `sending`: it will be in the mailbox

@@ -6,139 +6,116 @@
 namespace dala::nif {
 namespace {
 
-// Keeps a binary alive in an environment of its own, and finds its bytes there.
-struct Pinned {
-  std::shared_ptr<void> owner;
-  const unsigned char* data = nullptr;
-};
-Pinned pin(ERL_NIF_TERM term) {
-  ErlNifEnv* env = enif_alloc_env();
-  std::shared_ptr<void> owner(env,
-                              [](void* each) { enif_free_env(static_cast<ErlNifEnv*>(each)); });
-  ErlNifBinary binary;
-  enif_inspect_binary(env, enif_make_copy(env, term), &binary);
-  return {std::move(owner), binary.data};
-}
+using NewBuffer = OkOrError<BufferPtr>;
 
-// The binary, which must have the type's size.
-ErlNifBinary sized_binary(ErlNifEnv* env, ERL_NIF_TERM data, const TensorType& type) {
-  const auto binary = fine::decode<ErlNifBinary>(env, data);
-  if (binary.size == type.bytes()) return binary;
+void need_size(const Pinned& binary, const TensorType& type) {
+  if (binary.bytes == type.bytes()) return;
   throw Error(Reason::shape_mismatch,
               text("shape ", to_string(type.shape), " of ", to_string(type.dtype), " has ",
-                   type.bytes(), " bytes, the binary has ", binary.size));
+                   type.bytes(), " bytes, the binary has ", binary.bytes));
 }
 
 }  // namespace
 
-Term buffer_from_list(ErlNifEnv* env, Term values, Term shape, Term dtype) {
+NewBuffer buffer_from_list(ErlNifEnv* env, Term values, Given<Dims> shape, DType dtype) {
   return guarded(env, [&] {
-    const TensorType type = decode_type(env, shape, dtype);
+    const TensorType type = type_of(shape, dtype);
     const auto current = engine();
     const std::vector<std::byte> bytes = encode_elements(env, values, type);
-    return new_buffer(env, current->runtime().from_host(type, bytes.data(), nullptr));
+    return ok(current->runtime().from_host(type, bytes.data(), nullptr));
   });
 }
 FINE_NIF(buffer_from_list, 0);
 
-Term buffer_from_list_dirty(ErlNifEnv* env, Term values, Term shape, Term dtype) {
-  return buffer_from_list(env, values, shape, dtype);
+NewBuffer buffer_from_list_dirty(ErlNifEnv* env, Term values, Given<Dims> shape, DType dtype) {
+  return buffer_from_list(env, values, std::move(shape), dtype);
 }
 FINE_NIF(buffer_from_list_dirty, ERL_NIF_DIRTY_JOB_CPU_BOUND);
 
 // The size of the binary of ours that this is a part of, or 0.
-Term binary_whole(ErlNifEnv* env, ErlNifBinary binary) {
-  return unsigned_integer(env, shown_around(binary.data));
-}
+uint64_t binary_whole(ErlNifEnv*, ErlNifBinary binary) { return shown_around(binary.data); }
 FINE_NIF(binary_whole, 0);
 
 // `referenced` is the size of what the binary keeps alive: more than its own when it is a part.
-Term buffer_from_binary(ErlNifEnv* env, Term data, Term shape, Term dtype, uint64_t referenced) {
+NewBuffer buffer_from_binary(ErlNifEnv* env, Pinned data, Given<Dims> shape, DType dtype,
+                             uint64_t referenced) {
   return guarded(env, [&] {
-    const TensorType type = decode_type(env, shape, dtype);
-    sized_binary(env, data, type);
-    const auto current = engine();
-    Pinned pinned = pin(data);
-    return new_buffer(
-        env, current->runtime().from_host(type, pinned.data, std::move(pinned.owner), referenced));
+    const TensorType type = type_of(shape, dtype);
+    need_size(data, type);
+    return ok(engine()->runtime().from_host(type, data.data, std::move(data.owner), referenced));
   });
 }
 FINE_NIF(buffer_from_binary, 0);
 
-Term buffer_write(ErlNifEnv* env, Term ref, Term data, uint64_t referenced) {
+OkOrError<> buffer_write(ErlNifEnv* env, Given<BufferPtr> buffer, Pinned data,
+                         uint64_t referenced) {
   return guarded(env, [&] {
-    const BufferPtr buffer = decode_buffer(env, ref, "the buffer");
-    sized_binary(env, data, buffer->type());
-    const auto current = engine();
-    Pinned pinned = pin(data);
-    current->runtime().write(buffer, pinned.data, std::move(pinned.owner), referenced);
-    return atom(env, "ok");
+    need_size(data, (*buffer)->type());
+    engine()->runtime().write(*buffer, data.data, std::move(data.owner), referenced);
+    return ok();
   });
 }
 FINE_NIF(buffer_write, 0);
 
-Term buffer_zeros(ErlNifEnv* env, Term shape, Term dtype) {
+NewBuffer buffer_zeros(ErlNifEnv* env, Given<Dims> shape, DType dtype) {
   return guarded(env, [&] {
-    const TensorType type = decode_type(env, shape, dtype);
-    return new_buffer(env, engine()->runtime().zeros(type));
+    const TensorType type = type_of(shape, dtype);
+    return ok(engine()->runtime().zeros(type));
   });
 }
 FINE_NIF(buffer_zeros, 0);
 
-// The content as it is now under another type with as many elements of the same size. Both share
-// their memory, which a later write to either leaves to the other.
-Term buffer_view(ErlNifEnv* env, Term ref, Term shape, Term dtype) {
+// The content as it is now under another type with as many bytes. Both share their memory, which a
+// later write to either leaves to the other.
+NewBuffer buffer_view(ErlNifEnv* env, Given<BufferPtr> buffer, Given<Dims> shape, DType dtype) {
   return guarded(env, [&] {
-    const TensorType type = decode_type(env, shape, dtype);
-    const BufferPtr buffer = decode_buffer(env, ref, "the buffer");
-    const TensorType& have = buffer->type();
-    if (type.count() != have.count() || size_of(type.dtype) != size_of(have.dtype)) {
-      throw Error(Reason::shape_mismatch,
-                  text(to_string(have), " cannot be viewed as ", to_string(type),
-                       ": expected as many elements of the same size"));
+    const TensorType type = type_of(shape, dtype);
+    const TensorType& have = (*buffer)->type();
+    if (type.bytes() != have.bytes()) {
+      throw Error(Reason::shape_mismatch, text(to_string(have), " cannot be viewed as ",
+                                               to_string(type), ": expected as many bytes"));
     }
-    return new_buffer(env, engine()->runtime().scheduler().snapshot(*buffer, type, "the buffer"));
+    return ok(scheduler().snapshot(**buffer, type, "the buffer"));
   });
 }
 FINE_NIF(buffer_view, 0);
 
 // For the stages of a pipeline only: has no memory of its own.
-Term buffer_temporary(ErlNifEnv* env, Term shape, Term dtype) {
+NewBuffer buffer_temporary(ErlNifEnv* env, Given<Dims> shape, DType dtype) {
   return guarded(env, [&] {
-    const TensorType type = decode_type(env, shape, dtype);
-    return new_buffer(env, engine()->runtime().temporary(type));
+    const TensorType type = type_of(shape, dtype);
+    return ok(engine()->runtime().temporary(type));
   });
 }
 FINE_NIF(buffer_temporary, 0);
 
-Term buffer_type(ErlNifEnv* env, Term ref) {
+// Its dimensions and its element type.
+OkOrError<std::tuple<Shape, DType>> buffer_type(ErlNifEnv* env, Given<BufferPtr> buffer) {
   return guarded(env, [&] {
-    const TensorType& type = decode_buffer(env, ref, "the buffer")->type();
-    return ok(env, tuple(env, {encode_shape(env, type.shape), atom(env, to_string(type.dtype))}));
+    const TensorType& type = (*buffer)->type();
+    return ok(std::tuple(type.shape, type.dtype));
   });
 }
 FINE_NIF(buffer_type, 0);
 
 // :memory, :temporary or :freed.
-Term buffer_state(ErlNifEnv* env, Term ref) {
+fine::Atom buffer_state(ErlNifEnv* env, Given<BufferPtr> buffer) {
   const Caller caller(env);
   try {
-    const BufferPtr buffer = decode_buffer(env, ref, "the buffer");
-    if (engine()->runtime().scheduler().valid(*buffer)) {
-      return atom(env, buffer->temporary() ? "temporary" : "memory");
+    if (scheduler().valid(**buffer)) {
+      return fine::Atom((*buffer)->temporary() ? "temporary" : "memory");
     }
   } catch (const Error&) {
     // Collected, or of a device that is gone.
   }
-  return atom(env, "freed");
+  return fine::Atom("freed");
 }
 FINE_NIF(buffer_state, 0);
 
-Term buffer_free(ErlNifEnv* env, Term ref) {
+OkOrError<> buffer_free(ErlNifEnv* env, Given<BufferPtr> buffer) {
   return guarded(env, [&] {
-    const BufferPtr buffer = decode_buffer(env, ref, "the buffer");
-    engine()->runtime().scheduler().free(*buffer);
-    return atom(env, "ok");
+    scheduler().free(**buffer);
+    return ok();
   });
 }
 FINE_NIF(buffer_free, 0);
@@ -147,51 +124,52 @@ FINE_NIF(buffer_free, 0);
 // command, then ask for `readback_binary`.
 namespace {
 
-Term encode_read(ErlNifEnv* env, const Runtime::Read& read) {
-  if (!read.pending) return ok(env, encode_binary(env, read.readback));
-  return tuple(env, {atom(env, "pending"), unsigned_integer(env, *read.pending),
-                     fine::encode(env, fine::make_resource<ReadbackResource>(read.readback))});
+using Pending = std::tuple<fine::Atom, uint64_t, fine::ResourcePtr<ReadbackResource>>;
+using Read = std::variant<fine::Ok<ReadbackBinary>, Pending>;
+
+Read started(const Runtime::Read& read) {
+  if (!read.pending) return ok(ReadbackBinary{read.readback});
+  return Pending(fine::Atom("pending"), *read.pending,
+                 fine::make_resource<ReadbackResource>(read.readback));
 }
 
 }  // namespace
 
-Term buffer_read(ErlNifEnv* env, Term ref) {
-  return guarded(env, [&] {
-    const BufferPtr buffer = decode_buffer(env, ref, "the buffer");
-    return encode_read(env, engine()->runtime().read(buffer, waiting_client(env)));
-  });
+Result<Read> buffer_read(ErlNifEnv* env, Given<BufferPtr> buffer) {
+  return guarded(env,
+                 [&] { return started(engine()->runtime().read(*buffer, waiting_client(env))); });
 }
 FINE_NIF(buffer_read, 0);
 
-Term buffer_read_part(ErlNifEnv* env, Term ref, uint64_t offset, uint64_t count) {
+Result<Read> buffer_read_part(ErlNifEnv* env, Given<BufferPtr> buffer, uint64_t offset,
+                              uint64_t count) {
   return guarded(env, [&] {
-    const BufferPtr buffer = decode_buffer(env, ref, "the buffer");
-    const auto elements = static_cast<uint64_t>(buffer->type().count());
+    const TensorType& type = (*buffer)->type();
+    const auto elements = static_cast<uint64_t>(type.count());
     if (offset > elements || count > elements - offset) {
       throw Error(Reason::invalid_param,
                   text("the buffer has ", elements, " elements, expected the ", count,
                        " elements from ", offset, " on to be there"));
     }
-    const size_t size = size_of(buffer->type().dtype);
-    return encode_read(env, engine()->runtime().read_part(buffer, offset * size, count * size,
-                                                          waiting_client(env)));
+    const size_t size = size_of(type.dtype);
+    return started(
+        engine()->runtime().read_part(*buffer, offset * size, count * size, waiting_client(env)));
   });
 }
 FINE_NIF(buffer_read_part, 0);
 
-Term readback_binary(ErlNifEnv* env, fine::ResourcePtr<ReadbackResource> resource) {
-  return guarded(env, [&] { return encode_binary(env, resource->readback); });
+ReadbackBinary readback_binary(ErlNifEnv*, fine::ResourcePtr<ReadbackResource> resource) {
+  return {resource->readback};
 }
 FINE_NIF(readback_binary, 0);
 
-Term decode_list(ErlNifEnv* env, ErlNifBinary binary, Term dtype) {
-  return guarded(env, [&] {
-    return decode_elements(env, binary.data, binary.size, decode_dtype(env, dtype));
-  });
+// The elements of these bytes: numbers, and atoms for non-finite ones.
+Result<Term> decode_list(ErlNifEnv* env, ErlNifBinary binary, DType dtype) {
+  return guarded(env, [&] { return decode_elements(env, binary.data, binary.size, dtype); });
 }
 FINE_NIF(decode_list, 0);
 
-Term decode_list_dirty(ErlNifEnv* env, ErlNifBinary binary, Term dtype) {
+Result<Term> decode_list_dirty(ErlNifEnv* env, ErlNifBinary binary, DType dtype) {
   return decode_list(env, binary, dtype);
 }
 FINE_NIF(decode_list_dirty, ERL_NIF_DIRTY_JOB_CPU_BOUND);

@@ -8,7 +8,10 @@
 namespace dala::nif {
 
 // `{:ok, {width, height, rgba}}`. `memory_limit` is what applies while no device has been started.
-Term image_decode(ErlNifEnv* env, ErlNifBinary file, int64_t max_pixels, uint64_t memory_limit) {
+OkOrError<std::tuple<int64_t, int64_t, ReadbackBinary>> image_decode(ErlNifEnv* env,
+                                                                     ErlNifBinary file,
+                                                                     int64_t max_pixels,
+                                                                     uint64_t memory_limit) {
   return guarded(env, [&] {
     const media::Limits limits{std::min(max_pixels, media::kMaxPixels), [&](size_t bytes) {
                                  const auto current = Instance::get().running();
@@ -17,15 +20,15 @@ Term image_decode(ErlNifEnv* env, ErlNifBinary file, int64_t max_pixels, uint64_
                                }};
     const media::Picture picture =
         media::decode({reinterpret_cast<const std::byte*>(file.data), file.size}, limits);
-    return ok(env, tuple(env, {integer(env, picture.width), integer(env, picture.height),
-                               encode_binary(env, picture.pixels)}));
+    return ok(std::tuple(int64_t{picture.width}, int64_t{picture.height},
+                         ReadbackBinary{picture.pixels}));
   });
 }
 FINE_NIF(image_decode, ERL_NIF_DIRTY_JOB_CPU_BOUND);
 
 // `{:ok, file}`. The caller has checked that the sizes fit.
-Term image_encode(ErlNifEnv* env, ErlNifBinary rgba, int64_t width, int64_t height,
-                  fine::Atom format, int64_t quality) {
+OkOrError<std::string> image_encode(ErlNifEnv* env, ErlNifBinary rgba, int64_t width,
+                                    int64_t height, fine::Atom format, int64_t quality) {
   return guarded(env, [&] {
     if (width < 1 || height < 1 || width > media::kMaxPixels / height ||
         rgba.size != static_cast<size_t>(width * height) * 4) {
@@ -34,7 +37,7 @@ Term image_encode(ErlNifEnv* env, ErlNifBinary rgba, int64_t width, int64_t heig
     const media::View view{width, height, reinterpret_cast<const std::byte*>(rgba.data)};
     const std::vector<std::byte> file =
         format == "jpeg" ? encode_jpeg(view, static_cast<int>(quality)) : encode_png(view);
-    return ok(env, string(env, {reinterpret_cast<const char*>(file.data()), file.size()}));
+    return ok(std::string(reinterpret_cast<const char*>(file.data()), file.size()));
   });
 }
 FINE_NIF(image_encode, ERL_NIF_DIRTY_JOB_CPU_BOUND);

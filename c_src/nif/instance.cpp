@@ -1,5 +1,7 @@
 #include "nif/instance.hpp"
 
+#include <unistd.h>
+
 #include <atomic>
 #include <cstdlib>
 #include <utility>
@@ -14,7 +16,11 @@ namespace {
 void keep_exit_handler_last(uint64_t compiled) {
   static std::atomic<uint64_t> covered{0};
   if (covered.exchange(compiled + 1) == compiled + 1) return;
-  std::atexit([] { Instance::get().abandon(); });
+#if defined(__GLIBC__)
+  on_exit([](int status, void*) { Instance::get().abandon(status); }, nullptr);
+#else
+  std::atexit([] { Instance::get().abandon(std::nullopt); });
+#endif
 }
 
 }  // namespace
@@ -110,9 +116,13 @@ void Instance::let_go(std::shared_ptr<void> object) {
   if (engine_ != nullptr) engine_->runtime().worker().post([object = std::move(object)] {});
 }
 
-void Instance::abandon() {
+void Instance::abandon(std::optional<int> status) {
   const std::unique_lock lock(mutex_, std::try_to_lock);
-  if (lock && engine_ != nullptr) engine_->runtime().abandon();
+  if (!lock || engine_ == nullptr) return;
+  // A compiler on a thread of the driver loses what it has kept in static variables since this
+  // handler was registered, and cannot be waited for: the process ends before it notices.
+  if (status && engine_->runtime().compiles()) _exit(*status);
+  engine_->runtime().abandon();
 }
 
 void Instance::stop() {
@@ -126,8 +136,8 @@ void Instance::stop() {
     if (engine_ != nullptr && engine_->runtime().scheduler().lost()) {
       // Kernels may still be running, and threads may wait for them: all of it stays for ever. The
       // code stays, too: the library is linked so that it is never unmapped.
-      starter.release();
-      models.release();
+      static_cast<void>(starter.release());
+      static_cast<void>(models.release());
       new std::shared_ptr<Engine>(std::move(engine_));
       failure_.reset();
       return;

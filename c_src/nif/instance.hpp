@@ -10,7 +10,7 @@
 
 #include "kernels/engine.hpp"
 #include "model/prediction_queue.hpp"
-#include "runtime/worker.hpp"
+#include "runtime/process/worker.hpp"
 
 namespace dala::nif {
 
@@ -38,8 +38,7 @@ class Instance {
   // Told, while the engine starts, what its user should know and need not do anything about.
   void on_note(std::function<void(const std::string&)> listener);
 
-  // The running engine. Throws `no_device`: because starting failed, with that reason, or because
-  // nobody has started it.
+  // The running engine. Throws `no_device`, with the reason if starting it has failed.
   std::shared_ptr<Engine> engine();
 
   // The running engine, or null.
@@ -50,8 +49,9 @@ class Instance {
   void let_go_memory(std::shared_ptr<void> object);
   void let_go(std::shared_ptr<void> object);
 
-  // The process is about to end: stops whatever compiles, and nothing else.
-  void abandon();
+  // The process is about to end, with this status where it is known: stops whatever compiles, and
+  // nothing else.
+  void abandon(std::optional<int> status);
 
   // A module that was purged while some of its resources lived is unloaded only when the last one
   // is collected, and may have been loaded again by then: what they share ends with the last.
@@ -79,5 +79,7 @@ class Instance {
 };
 
 inline std::shared_ptr<Engine> engine() { return Instance::get().engine(); }
+// Of the running engine, which goes only when the library is unloaded.
+inline Scheduler& scheduler() { return engine()->runtime().scheduler(); }
 
 }  // namespace dala::nif

@@ -1,27 +1,16 @@
-// The kernels there are, and those that users add.
+// Built-in and custom kernels: described, registered, removed.
 #include <functional>
 
 #include "kernels/custom/build_error.hpp"
 #include "kernels/custom/custom_kernel.hpp"
 #include "kernels/elementwise/expression.hpp"
-#include "nif/boundary.hpp"
+#include "nif/codec.hpp"
 #include "nif/instance.hpp"
 
 namespace dala::nif {
 namespace {
 
-Term encode_value(ErlNifEnv* env, const ParamValue& value) {
-  if (const auto* flag = std::get_if<bool>(&value)) return boolean(env, *flag);
-  if (const auto* whole = std::get_if<int64_t>(&value)) return integer(env, *whole);
-  if (const auto* large = std::get_if<uint64_t>(&value)) return unsigned_integer(env, *large);
-  if (const auto* real = std::get_if<double>(&value)) return number(env, *real);
-  if (const auto* name = std::get_if<std::string>(&value)) return atom(env, *name);
-  std::vector<Term> items;
-  for (double each : std::get<std::vector<double>>(value)) items.push_back(number(env, each));
-  return list(env, items);
-}
-
-std::string_view kind_name(ParamSpec::Kind kind) {
+std::string kind_name(ParamSpec::Kind kind) {
   switch (kind) {
     case ParamSpec::Kind::number:
       return "number";
@@ -48,50 +37,92 @@ std::string_view kind_name(ParamSpec::Kind kind) {
 }
 
 // Bounds at the far ends of double mean that there is none.
-Term encode_bound(ErlNifEnv* env, double bound) {
-  return bound > -1e300 && bound < 1e300 ? number(env, bound) : atom(env, "nil");
+std::optional<Number> bound_of(double bound) {
+  return bound > -1e300 && bound < 1e300 ? std::optional(Number{bound}) : std::nullopt;
 }
 
-Term encode_param(ErlNifEnv* env, const ParamSpec& param) {
-  std::vector<Term> choices;
-  for (const std::string& choice : param.choices) choices.push_back(atom(env, choice));
-  return map(env,
-             {{"name", string(env, param.name)},
-              {"kind", atom(env, kind_name(param.kind))},
-              {"default", param.fallback ? encode_value(env, *param.fallback) : atom(env, "nil")},
-              {"required", boolean(env, param.required)},
-              {"min", encode_bound(env, param.min)},
-              {"max", encode_bound(env, param.max)},
-              {"choices", list(env, choices)},
-              {"summary", string(env, param.summary)}});
-}
+// Of a kernel that is an expression.
+struct ExpressionOptions {
+  int inputs = 1;
+  std::vector<std::string> params;
+  std::string summary;
+};
 
-Term encode_kernel(ErlNifEnv* env, const Descriptor& descriptor) {
-  std::vector<Term> dtypes;
-  for (DType dtype : descriptor.dtypes) dtypes.push_back(atom(env, to_string(dtype)));
-  std::vector<Term> params;
-  for (const ParamSpec& param : descriptor.params) params.push_back(encode_param(env, param));
-  return map(env, {{"name", string(env, descriptor.name)},
-                   {"summary", string(env, descriptor.summary)},
-                   {"inputs", integer(env, descriptor.inputs)},
-                   {"optional_inputs", integer(env, descriptor.optional_inputs)},
-                   {"dtypes", list(env, dtypes)},
-                   {"output", string(env, descriptor.output_rule)},
-                   {"custom", boolean(env, descriptor.custom)},
-                   {"params", list(env, params)}});
-}
+}  // namespace
+}  // namespace dala::nif
 
-ERL_NIF_TERM option(ErlNifEnv* env, ERL_NIF_TERM options, std::string_view key) {
-  ERL_NIF_TERM value = 0;
-  if (enif_get_map_value(env, options, atom(env, key), &value) == 0) {
-    throw std::invalid_argument(text("the options have no ", key));
+namespace fine {
+
+using namespace dala::nif;
+
+template <>
+struct Encoder<dala::ParamSpec> {
+  static ERL_NIF_TERM encode(ErlNifEnv* env, const dala::ParamSpec& param) {
+    return fields(env, "name", param.name, "kind", to_atom(kind_name(param.kind)), "default",
+                  param.fallback, "required", param.required, "min", bound_of(param.min), "max",
+                  bound_of(param.max), "choices", each(param.choices, to_atom), "summary",
+                  param.summary);
   }
-  return value;
-}
+};
+
+template <>
+struct Encoder<dala::Descriptor> {
+  static ERL_NIF_TERM encode(ErlNifEnv* env, const dala::Descriptor& kernel) {
+    return fields(env, "name", kernel.name, "summary", kernel.summary, "inputs",
+                  int64_t{kernel.inputs}, "optional_inputs", int64_t{kernel.optional_inputs},
+                  "outputs", int64_t{kernel.outputs}, "dtypes", kernel.dtypes, "output",
+                  kernel.output_rule, "custom", kernel.custom, "params", kernel.params);
+  }
+};
+
+// Without its name and its source.
+template <>
+struct Decoder<dala::CustomSource> {
+  static dala::CustomSource decode(ErlNifEnv* env, const ERL_NIF_TERM& term) {
+    using Sizes = std::vector<std::tuple<std::string, int64_t>>;
+    const Options options(env, term, "the options");
+    dala::CustomSource custom;
+    custom.inputs = static_cast<int>(options.get<int64_t>("inputs"));
+    options.read("outputs", custom.outputs);
+    options.read("params", custom.params);
+    options.read("range", custom.range);
+    options.read("items", custom.items);
+    options.read("local", custom.local);
+    options.read("entry", custom.entry);
+    options.read("summary", custom.summary);
+    options.read("trusted", custom.trusted);
+    for (auto& [name, content] :
+         options.get<std::vector<std::tuple<std::string, std::string>>>("headers")) {
+      custom.headers.emplace(name, content);
+    }
+    for (const auto& [name, size] : options.get<Sizes>("sizes")) custom.sizes.emplace(name, size);
+    for (const auto& [name, elements] : options.get<Sizes>("local_memory")) {
+      custom.local_memory.emplace(name, elements);
+    }
+    return custom;
+  }
+};
+
+template <>
+struct Decoder<ExpressionOptions> {
+  static ExpressionOptions decode(ErlNifEnv* env, const ERL_NIF_TERM& term) {
+    const Options options(env, term, "the options");
+    ExpressionOptions result;
+    result.inputs = static_cast<int>(options.get<int64_t>("inputs"));
+    options.read("params", result.params);
+    options.read("summary", result.summary);
+    return result;
+  }
+};
+
+}  // namespace fine
+
+namespace dala::nif {
+namespace {
 
 // Compiling takes a second: done on a thread for that, answered with `{ref, :ok | {:error, e}}`.
-Term register_on_builder(ErlNifEnv* env, const std::string& name, ERL_NIF_TERM ref,
-                         std::function<Descriptor(Engine&)> make) {
+fine::Ok<> register_on_builder(ErlNifEnv* env, const std::string& name, ERL_NIF_TERM ref,
+                               std::function<Descriptor(Engine&)> make) {
   const auto current = engine();
   current->registry().need_free_name(name);
   const auto message = Message::reply(self(env), ref);
@@ -100,7 +131,7 @@ Term register_on_builder(ErlNifEnv* env, const std::string& name, ERL_NIF_TERM r
   current->runtime().builder().post([target, message, make = std::move(make)] {
     answer(*message, [&] { target->add_custom(make(*target)); });
   });
-  return atom(env, "ok");
+  return ok();
 }
 
 // Compiles the expression once, for f32, so that a mistake shows at registration.
@@ -121,62 +152,32 @@ void build_sample(Descriptor& descriptor, Engine& engine) {
 
 }  // namespace
 
-Term kernels(ErlNifEnv* env) {
+Result<std::vector<Descriptor>> kernels(ErlNifEnv* env) {
   return guarded(env, [&] {
-    std::vector<Term> items;
-    for (const auto& descriptor : engine()->registry().list()) {
-      items.push_back(encode_kernel(env, *descriptor));
-    }
-    return list(env, items);
+    return each(engine()->registry().list(), [](const auto& kernel) { return *kernel; });
   });
 }
 FINE_NIF(kernels, ERL_NIF_DIRTY_JOB_CPU_BOUND);
 
-Term kernel_register(ErlNifEnv* env, std::string name, std::string source, Term options, Term ref) {
+OkOrError<> kernel_register(ErlNifEnv* env, std::string name, std::string source,
+                            CustomSource custom, Term ref) {
   return guarded(env, [&] {
-    CustomSource custom;
-    custom.name = std::move(name);
+    custom.name = name;
     custom.source = std::move(source);
-    custom.inputs = static_cast<int>(fine::decode<int64_t>(env, option(env, options, "inputs")));
-    custom.params = fine::decode<std::vector<std::string>>(env, option(env, options, "params"));
-    custom.range = fine::decode<std::string>(env, option(env, options, "range"));
-    custom.items = fine::decode<std::vector<int64_t>>(env, option(env, options, "items"));
-    custom.local = fine::decode<std::vector<int64_t>>(env, option(env, options, "local"));
-    custom.entry = fine::decode<std::string>(env, option(env, options, "entry"));
-    custom.summary = fine::decode<std::string>(env, option(env, options, "summary"));
-    custom.trusted = fine::decode<bool>(env, option(env, options, "trusted"));
-    using Header = std::tuple<std::string, std::string>;
-    for (auto& [header, content] :
-         fine::decode<std::vector<Header>>(env, option(env, options, "headers"))) {
-      custom.headers.emplace(header, content);
-    }
-    using Size = std::tuple<std::string, int64_t>;
-    for (const auto& [argument, size] :
-         fine::decode<std::vector<Size>>(env, option(env, options, "sizes"))) {
-      custom.sizes.emplace(argument, size);
-    }
-    for (const auto& [argument, elements] :
-         fine::decode<std::vector<Size>>(env, option(env, options, "local_memory"))) {
-      custom.local_memory.emplace(argument, elements);
-    }
-    const std::string kernel = custom.name;
-    return register_on_builder(env, kernel, ref, [custom = std::move(custom)](Engine& engine) {
+    return register_on_builder(env, name, ref, [custom = std::move(custom)](Engine& engine) {
       return make_custom_kernel(custom, engine.planner());
     });
   });
 }
 FINE_NIF(kernel_register, 0);
 
-Term kernel_elementwise(ErlNifEnv* env, std::string name, std::string expression, Term options,
-                        Term ref) {
+OkOrError<> kernel_elementwise(ErlNifEnv* env, std::string name, std::string expression,
+                               ExpressionOptions options, Term ref) {
   return guarded(env, [&] {
-    const auto inputs =
-        static_cast<int>(fine::decode<int64_t>(env, option(env, options, "inputs")));
-    const auto params = fine::decode<std::vector<std::string>>(env, option(env, options, "params"));
-    const auto summary = fine::decode<std::string>(env, option(env, options, "summary"));
     return register_on_builder(env, name, ref, [=](Engine& engine) {
-      Descriptor descriptor = make_pointwise_expression(name, expression, inputs, params);
-      if (!summary.empty()) descriptor.summary = summary;
+      Descriptor descriptor =
+          make_pointwise_expression(name, expression, options.inputs, options.params);
+      if (!options.summary.empty()) descriptor.summary = options.summary;
       try {
         build_sample(descriptor, engine);
       } catch (const Error& error) {
@@ -188,13 +189,13 @@ Term kernel_elementwise(ErlNifEnv* env, std::string name, std::string expression
 }
 FINE_NIF(kernel_elementwise, 0);
 
-Term kernel_known(ErlNifEnv* env, std::string name) {
-  return guarded(env, [&] { return boolean(env, engine()->registry().has(name)); });
+Result<bool> kernel_known(ErlNifEnv* env, std::string name) {
+  return guarded(env, [&] { return engine()->registry().has(name); });
 }
 FINE_NIF(kernel_known, 0);
 
-Term kernel_unregister(ErlNifEnv* env, std::string name) {
-  return guarded(env, [&] { return boolean(env, engine()->remove_custom(name)); });
+Result<bool> kernel_unregister(ErlNifEnv* env, std::string name) {
+  return guarded(env, [&] { return engine()->remove_custom(name); });
 }
 FINE_NIF(kernel_unregister, 0);
 

@@ -6,7 +6,7 @@
 #include <stdexcept>
 #include <type_traits>
 
-#include "runtime/narrow_float.hpp"
+#include "runtime/memory/narrow_float.hpp"
 
 namespace dala::nif {
 namespace {

@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <vector>
 
-#include "nif/boundary.hpp"
+#include "nif/codec.hpp"
 
 namespace dala::nif {
 

@@ -12,6 +12,9 @@ FINE_RESOURCE(PipelineResource);
 FINE_RESOURCE(ProfileResource);
 FINE_RESOURCE(ModelResource);
 FINE_RESOURCE(PredictionResource);
+FINE_RESOURCE(StateResource);
+FINE_RESOURCE(TokenResource);
+FINE_RESOURCE(SegmentResource);
 
 static auto load_registration = fine::Registration::register_load(
     [](ErlNifEnv*, void**, fine::Term) { Instance::get().loaded(); });

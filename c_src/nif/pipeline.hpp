@@ -1,8 +1,11 @@
 // A pipeline as Elixir holds it: its stages as they were given, and what they were decoded to.
 #pragma once
 
+#include <map>
 #include <memory>
 #include <mutex>
+#include <string>
+#include <variant>
 #include <vector>
 
 #include "nif/resources.hpp"
@@ -35,6 +38,8 @@ class PipelineResource {
   ~PipelineResource() { free(); }
 
   void add(ErlNifEnv* env, ERL_NIF_TERM stage);
+  // Changes parameters of one stage by its index, or of all with a name. False: there is none.
+  bool set(ErlNifEnv* env, const std::variant<uint64_t, std::string>& stage, ERL_NIF_TERM params);
   Terms terms();
   // Much of what it holds is left to another thread.
   void free();
@@ -44,6 +49,7 @@ class PipelineResource {
  private:
   std::mutex mutex_;
   Terms terms_;
+  std::map<std::string, std::vector<size_t>> names_;  // of stages, by index
 };
 
 }  // namespace dala::nif

@@ -6,22 +6,53 @@
 #include "nif/pipeline.hpp"
 
 namespace dala::nif {
+
+// A plan for people: its steps, and the bytes of temporaries that a run allocates.
+struct Explained {
+  plan::Pipeline::PlanPtr plan;
+};
+
+}  // namespace dala::nif
+
+namespace fine {
+
+using dala::nif::each;
+using dala::nif::fields;
+
+// One launch: the indexes of its stages, their kernels (none for a barrier), the types it writes,
+// and the bytes it moves, fused and not.
+template <>
+struct Encoder<dala::plan::PipelinePlan::Step> {
+  static ERL_NIF_TERM encode(ErlNifEnv* env, const dala::plan::PipelinePlan::Step& step) {
+    const auto types =
+        each(step.outputs, [](const dala::TensorType& type) { return dala::to_string(type); });
+    const auto stages = each(step.stages, [](size_t stage) { return uint64_t{stage}; });
+    return fields(env, "stages", stages, "kernels", step.kernels, "outputs", types, "bytes",
+                  static_cast<uint64_t>(step.bytes), "unfused_bytes",
+                  static_cast<uint64_t>(step.unfused_bytes));
+  }
+};
+
+template <>
+struct Encoder<dala::nif::Explained> {
+  static ERL_NIF_TERM encode(ErlNifEnv* env, const dala::nif::Explained& explained) {
+    return fields(env, "steps", explained.plan->steps(), "temporary_bytes",
+                  uint64_t{explained.plan->temporary_bytes()});
+  }
+};
+
+}  // namespace fine
+
+namespace dala::nif {
 namespace {
 
 using plan::Pipeline;
-using plan::PipelinePlan;
 
-ERL_NIF_TERM field(ErlNifEnv* env, ERL_NIF_TERM stage, std::string_view key) {
-  ERL_NIF_TERM value = 0;
-  if (enif_get_map_value(env, stage, atom(env, key), &value) != 0) return value;
-  throw Error(Reason::invalid_param, text("the stage has no ", key));
-}
-
-std::string decode_name(ErlNifEnv* env, ERL_NIF_TERM term) {
+std::string decode_name(ErlNifEnv* env, ERL_NIF_TERM term, const char* what) {
   ErlNifBinary binary;
   if (enif_inspect_binary(env, term, &binary) != 0) {
     if (binary.size > kMostText) {
-      throw Error(Reason::invalid_param, text("the name of a kernel has ", binary.size,
+      throw Error(Reason::invalid_param, text("the name of ", what, " has ", binary.size,
                                               " bytes, the most is ", kMostText));
     }
     return {reinterpret_cast<const char*>(binary.data), binary.size};
@@ -32,32 +63,29 @@ std::string decode_name(ErlNifEnv* env, ERL_NIF_TERM term) {
               text("a kernel's name is an atom or a string, got ", shown(env, term)));
 }
 
-// A stage that is too large to be kept comes as what is wrong with it.
-void need_no_problem(ErlNifEnv* env, ERL_NIF_TERM stage) {
-  ERL_NIF_TERM problem = 0;
-  if (enif_get_map_value(env, stage, atom(env, "problem"), &problem) == 0) return;
-  throw Error(Reason::invalid_param, fine::decode<std::string>(env, problem));
-}
-
 Pipeline::Added decode_valid_stage(ErlNifEnv* env, ERL_NIF_TERM stage) {
-  need_no_problem(env, stage);
-  const std::string op = atom_name(env, field(env, stage, "op"));
+  const Options fields(env, stage, "the stage");
+  // A stage that is too large to be kept comes as what is wrong with it.
+  if (fields.has("problem")) {
+    throw Error(Reason::invalid_param, fields.get<std::string>("problem"));
+  }
+  const Term op_term = fields.get<Term>("op");
+  const std::string op = atom_name(env, op_term);
   if (op == "barrier") return Pipeline::Barrier{};
   if (op != "run_kernel" && op != "copy_buffer") {
-    throw Error(Reason::unsupported,
-                text("a stage's op is :run_kernel, :copy_buffer or :barrier, got ",
-                     shown(env, field(env, stage, "op"))));
+    throw Error(
+        Reason::unsupported,
+        text("a stage's op is :run_kernel, :copy_buffer or :barrier, got ", shown(env, op_term)));
   }
-  auto inputs = decode_buffers(env, field(env, stage, "inputs"));
-  auto output = decode_buffer(env, field(env, stage, "output"), "the output");
+  auto inputs = fields.get<Inputs>("inputs").buffers;
+  Outputs outputs = fields.get<Outputs>("output");
   if (op == "run_kernel") {
-    return Pipeline::Kernel{decode_name(env, field(env, stage, "kernel")), std::move(inputs),
-                            std::move(output), decode_params(env, field(env, stage, "params"))};
+    return Pipeline::Kernel{decode_name(env, fields.get<Term>("kernel"), "a kernel"),
+                            std::move(inputs), std::move(outputs.first),
+                            fields.get<Params>("params"), std::move(outputs.more)};
   }
-  if (inputs.size() != 1) {
-    throw Error(Reason::arity_mismatch, text("copy_buffer takes 1 input, got ", inputs.size()));
-  }
-  return Pipeline::Copy{std::move(inputs.front()), std::move(output)};
+  check_copy(inputs, outputs);
+  return Pipeline::Copy{std::move(inputs.front()), std::move(outputs.first)};
 }
 
 // A stage that is invalid is an error of the pipeline's run, not of adding it.
@@ -71,37 +99,70 @@ Pipeline::Added decode_stage(ErlNifEnv* env, ERL_NIF_TERM stage) {
   }
 }
 
-Term bytes(ErlNifEnv* env, double count) {
-  return unsigned_integer(env, static_cast<uint64_t>(count));
+// The name by which `pipeline_set` finds a stage; empty where it has none.
+std::string name_of(ErlNifEnv* env, ERL_NIF_TERM stage) {
+  const Options fields(env, stage, "the stage");
+  return fields.has("name") ? decode_name(env, fields.get<Term>("name"), "a stage") : "";
 }
 
-Term encode_step(ErlNifEnv* env, const PipelinePlan::Step& step) {
-  std::vector<Term> stages;
-  for (size_t stage : step.stages) stages.push_back(unsigned_integer(env, stage));
-  std::vector<Term> kernels;
-  for (const std::string& kernel : step.kernels) kernels.push_back(string(env, kernel));
-  std::vector<Term> outputs;
-  for (const TensorType& type : step.outputs) outputs.push_back(string(env, to_string(type)));
-  return map(env, {{"stages", list(env, stages)},
-                   {"kernels", list(env, kernels)},
-                   {"outputs", list(env, outputs)},
-                   {"bytes", bytes(env, step.bytes)},
-                   {"unfused_bytes", bytes(env, step.unfused_bytes)}});
+// The stage with these parameters changed; its other parameters stay as they are.
+ERL_NIF_TERM with_params(ErlNifEnv* env, ERL_NIF_TERM stage, ERL_NIF_TERM params) {
+  const Options fields(env, stage, "the stage");
+  if (atom_name(env, fields.get<Term>("op")) != "run_kernel") {
+    throw Error(Reason::unsupported, "only a stage that runs a kernel has parameters");
+  }
+  ERL_NIF_TERM all = fields.get<Term>("params");
+  if (enif_is_map(env, all) == 0) all = enif_make_new_map(env);
+  ErlNifMapIterator iterator;
+  if (enif_map_iterator_create(env, params, &iterator, ERL_NIF_MAP_ITERATOR_FIRST) == 0) {
+    throw std::invalid_argument("params are a map, got " + shown(env, params));
+  }
+  ERL_NIF_TERM key = 0;
+  ERL_NIF_TERM value = 0;
+  while (enif_map_iterator_get_pair(env, &iterator, &key, &value) != 0) {
+    enif_make_map_put(env, all, key, value, &all);
+    enif_map_iterator_next(env, &iterator);
+  }
+  enif_map_iterator_destroy(env, &iterator);
+  ERL_NIF_TERM result = 0;
+  enif_make_map_put(env, stage, atom(env, "params"), all, &result);
+  return result;
 }
 
 }  // namespace
 
 void PipelineResource::add(ErlNifEnv* env, ERL_NIF_TERM stage) {
   Pipeline::Added added = decode_stage(env, stage);
+  const std::string name = name_of(env, stage);
   auto kept = std::make_shared<const StageTerm>(stage);
   const std::lock_guard lock(mutex_);
   terms_.push_back(std::move(kept));
   try {
     pipeline.add(std::move(added));
+    if (!name.empty()) names_[name].push_back(terms_.size() - 1);
   } catch (...) {
     terms_.pop_back();
     throw;
   }
+}
+
+bool PipelineResource::set(ErlNifEnv* env, const std::variant<uint64_t, std::string>& stage,
+                           ERL_NIF_TERM params) {
+  const std::lock_guard lock(mutex_);
+  const size_t count = pipeline.count();  // throws once it has been freed
+  std::vector<size_t> indexes;
+  if (const auto* index = std::get_if<uint64_t>(&stage)) {
+    if (*index < count) indexes.push_back(*index);
+  } else if (const auto found = names_.find(std::get<std::string>(stage)); found != names_.end()) {
+    indexes = found->second;
+  }
+  for (size_t each : indexes) {
+    const ERL_NIF_TERM old = enif_make_copy(env, terms_[each]->term());
+    const ERL_NIF_TERM changed = with_params(env, old, params);
+    pipeline.change(each, decode_stage(env, changed));
+    terms_[each] = std::make_shared<const StageTerm>(changed);
+  }
+  return !indexes.empty();
 }
 
 PipelineResource::Terms PipelineResource::terms() {
@@ -120,103 +181,67 @@ void PipelineResource::free() {
     const std::lock_guard lock(mutex_);
     held->terms = std::move(terms_);
     terms_.clear();
+    names_.clear();
   }
   held->rest = pipeline.free();
   if (held->terms.size() > Pipeline::kManyStages) Instance::get().let_go_memory(std::move(held));
 }
 
-Term pipeline_new(ErlNifEnv* env) {
-  return fine::encode(env, fine::make_resource<PipelineResource>());
+fine::ResourcePtr<PipelineResource> pipeline_new(ErlNifEnv*) {
+  return fine::make_resource<PipelineResource>();
 }
 FINE_NIF(pipeline_new, 0);
 
-Term pipeline_add(ErlNifEnv* env, fine::ResourcePtr<PipelineResource> resource, Term stage) {
+// The stage is kept as it is, for `pipeline_stages`.
+OkOrError<> pipeline_add(ErlNifEnv* env, fine::ResourcePtr<PipelineResource> resource, Term stage) {
   return guarded(env, [&] {
     resource->add(env, stage);
-    return atom(env, "ok");
+    return ok();
   });
 }
 FINE_NIF(pipeline_add, 0);
 
-Term pipeline_count(ErlNifEnv* env, fine::ResourcePtr<PipelineResource> resource) {
-  return guarded(env, [&] { return ok(env, unsigned_integer(env, resource->pipeline.count())); });
+// Changes parameters of a stage, which is an index, or of all stages with that name. The other
+// parameters stay as they are. `:unknown`: there is no such stage.
+Result<fine::Atom> pipeline_set(ErlNifEnv* env, fine::ResourcePtr<PipelineResource> resource,
+                                std::variant<uint64_t, std::string> stage, Term params) {
+  return guarded(env,
+                 [&] { return fine::Atom(resource->set(env, stage, params) ? "ok" : "unknown"); });
+}
+FINE_NIF(pipeline_set, 0);
+
+OkOrError<uint64_t> pipeline_count(ErlNifEnv* env, fine::ResourcePtr<PipelineResource> resource) {
+  return guarded(env, [&] { return ok(uint64_t{resource->pipeline.count()}); });
 }
 FINE_NIF(pipeline_count, 0);
 
-Term pipeline_stages(ErlNifEnv* env, fine::ResourcePtr<PipelineResource> resource) {
+OkOrError<std::vector<Term>> pipeline_stages(ErlNifEnv* env,
+                                             fine::ResourcePtr<PipelineResource> resource) {
   return guarded(env, [&] {
-    std::vector<Term> copies;
-    for (const auto& stage : resource->terms()) {
-      copies.emplace_back(enif_make_copy(env, stage->term()));
-    }
-    return ok(env, list(env, copies));
+    return ok(each(resource->terms(),
+                   [env](const auto& stage) { return Term(enif_make_copy(env, stage->term())); }));
   });
 }
 FINE_NIF(pipeline_stages, ERL_NIF_DIRTY_JOB_CPU_BOUND);
 
-// All stages go to the device as one command; the caller gets `{ref, :ok | {:error, e}}`. What they
-// did is counted in `profile`, unless that is nil. Where planning or submitting takes long, it
-// happens on another thread: then the id is 0, and a problem comes as the message.
-Term pipeline_run(ErlNifEnv* env, fine::ResourcePtr<PipelineResource> resource, Term ref,
-                  std::optional<fine::ResourcePtr<ProfileResource>> profile) {
-  return guarded(env, [&] {
-    // Jobs hold no reference to the engine, which goes only after their threads.
-    Engine* current = engine().get();
-    Scheduler& scheduler = current->runtime().scheduler();
-    const auto message = Message::reply(self(env), ref);
-    const auto submit = [current, message, client = waiting_client(env),
-                         counted =
-                             profile ? (*profile)->profile : nullptr](const PipelinePlan& plan) {
-      Runtime& runtime = current->runtime();
-      try {
-        return runtime.scheduler().submit(plan.bind(runtime), client, tell(message), counted,
-                                          plan.uses());
-      } catch (const Error& problem) {
-        throw Pipeline::submission_error(problem);
-      }
-    };
-    const Pipeline::PlanPtr plan = resource->pipeline.plan(*current, Expansion::at_once);
-    if (plan != nullptr && plan->nodes().size() <= Scheduler::kLengthy) {
-      return ok(env, unsigned_integer(env, submit(*plan)));
-    }
-    if (plan != nullptr) {
-      scheduler.post_lengthy(
-          [submit, message, plan] { run_job(*message, [&] { submit(*plan); }); });
-    } else {
-      post_job(message, [submit, resource, current] {
-        submit(*resource->pipeline.plan(*current, Expansion::in_full));
-      });
-    }
-    return ok(env, unsigned_integer(env, 0));
-  });
-}
-FINE_NIF(pipeline_run, 0);
-
-// What a run does: the caller gets `{ref, {:ok, %{steps: [...], temporary_bytes: n}} | {:error,
-// e}}`, each step with its stages' indexes, their kernels (none for a barrier), the types it
-// writes, and the bytes it moves, fused and not.
-Term pipeline_explain(ErlNifEnv* env, fine::ResourcePtr<PipelineResource> resource, Term ref) {
+// The plan of a run: the caller gets `{ref, {:ok, plan} | {:error, e}}`.
+OkOrError<> pipeline_explain(ErlNifEnv* env, fine::ResourcePtr<PipelineResource> resource,
+                             Term ref) {
   return guarded(env, [&] {
     Engine* current = engine().get();
     const auto message = Message::reply(self(env), ref);
     post_job(message, [resource, current, message] {
       const auto plan = resource->pipeline.plan(*current, Expansion::in_full);
-      ErlNifEnv* own = message->env();
-      std::vector<Term> steps;
-      for (const PipelinePlan::Step& step : plan->steps()) steps.push_back(encode_step(own, step));
-      const Term explained =
-          map(own, {{"steps", list(own, steps)},
-                    {"temporary_bytes", unsigned_integer(own, plan->temporary_bytes())}});
-      message->send(ok(own, explained));
+      message->send_value(ok(Explained{plan}));
     });
-    return atom(env, "ok");
+    return ok();
   });
 }
 FINE_NIF(pipeline_explain, 0);
 
-Term pipeline_free(ErlNifEnv* env, fine::ResourcePtr<PipelineResource> resource) {
+fine::Ok<> pipeline_free(ErlNifEnv*, fine::ResourcePtr<PipelineResource> resource) {
   resource->free();
-  return atom(env, "ok");
+  return ok();
 }
 FINE_NIF(pipeline_free, 0);
 

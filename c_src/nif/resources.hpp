@@ -1,12 +1,17 @@
-// What Elixir holds by reference.
+// Resources: objects that Elixir holds by reference.
 #pragma once
 
-#include "nif/boundary.hpp"
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "nif/codec.hpp"
 #include "nif/instance.hpp"
 
 namespace dala::model {
 class Model;
-}
+class State;
+}  // namespace dala::model
 
 namespace dala::nif {
 
@@ -29,11 +34,39 @@ struct ReadbackResource {
   void destructor(ErlNifEnv*);
 };
 
-// The bytes as a binary, which keeps the readback.
-Term encode_binary(ErlNifEnv* env, const std::shared_ptr<Readback>& readback);
-
 // The size of the binary of ours that these bytes are in, or 0. The VM does not tell it.
 size_t shown_around(const unsigned char* data);
+void add_shown(const std::byte* data, size_t bytes);
+void remove_shown(const std::byte* data);
+
+// A message that tells a process, when this resource has been collected, `{:dala_gpu_released,
+// tag}`.
+struct Farewell {
+  ErlNifPid pid{};
+  uint64_t tag = 0;
+  void send(ErlNifEnv* env) const;
+};
+
+// Stands for something that another process keeps while anybody here refers to this.
+struct TokenResource {
+  explicit TokenResource(Farewell farewell) : farewell(farewell) {}
+
+  const Farewell farewell;
+  void destructor(ErlNifEnv* env) { farewell.send(env); }
+};
+
+// The memory of a binary that is shared with another process.
+struct SegmentResource {
+  SegmentResource(std::shared_ptr<void> memory, const std::byte* data,
+                  std::optional<Farewell> farewell)
+      : memory(std::move(memory)), data(data), farewell(farewell) {}
+
+  std::shared_ptr<void> memory;
+  const std::byte* const data;
+  const std::optional<Farewell> farewell;
+  // Unmapping takes a while, so it is left to another thread.
+  void destructor(ErlNifEnv* env);
+};
 
 // Counts while it lives.
 struct ProfileResource {
@@ -50,6 +83,14 @@ struct ModelResource {
   void destructor(ErlNifEnv*);
 };
 
+// What a model remembers between predictions. It may be the last owner of its model.
+struct StateResource {
+  explicit StateResource(std::shared_ptr<model::State> state) : state(std::move(state)) {}
+
+  std::shared_ptr<model::State> state;
+  void destructor(ErlNifEnv*);
+};
+
 // A prediction that its process may give up.
 struct PredictionResource {
   explicit PredictionResource(std::shared_ptr<Message> answer) : answer(std::move(answer)) {}
@@ -59,12 +100,32 @@ struct PredictionResource {
   std::atomic<CommandId> command{0};  // once it has reached the scheduler
 };
 
-// The buffer behind a term. A reference that is no buffer of this node is a `freed` error, since
-// that is what a collected one looks like; any other term is malformed. `what` names it.
-BufferPtr decode_buffer(ErlNifEnv* env, ERL_NIF_TERM term, const std::string& what);
-std::vector<BufferPtr> decode_buffers(ErlNifEnv* env, ERL_NIF_TERM term);
-// `{:ok, reference}`.
-Term new_buffer(ErlNifEnv* env, BufferPtr buffer);
+// The inputs of a call.
+struct Inputs {
+  std::vector<BufferPtr> buffers;
+};
+
+// The outputs of a call: one buffer, or a list of one or more.
+struct Outputs {
+  BufferPtr first;
+  std::vector<BufferPtr> more;
+};
+
+// That copy_buffer has one input and one output.
+void check_copy(const std::vector<BufferPtr>& inputs, const Outputs& outputs);
+
+// A binary that is kept alive in an environment of its own, for as long as something owns it.
+struct Pinned {
+  std::shared_ptr<void> owner;
+  const std::byte* data = nullptr;
+  size_t bytes = 0;
+};
+
+// The bytes of a readback as a binary, which keeps it.
+struct ReadbackBinary {
+  std::shared_ptr<Readback> readback;
+};
+
 // With content that is undefined until the first command, which `fills`, has written all of it.
 BufferPtr undefined_buffer(Runtime& runtime, const TensorType& type);
 
@@ -76,3 +137,34 @@ std::shared_ptr<Client> waiting_client(ErlNifEnv* env);
 std::shared_ptr<Client> submitting_client(ErlNifEnv* env, bool shared);
 
 }  // namespace dala::nif
+
+namespace fine {
+
+// A reference that is no buffer of this node is a `freed` error, since that is what a collected one
+// looks like; any other term is malformed.
+template <>
+struct Decoder<dala::BufferPtr> {
+  static dala::BufferPtr decode(ErlNifEnv* env, const ERL_NIF_TERM& term);
+};
+template <>
+struct Encoder<dala::BufferPtr> {
+  static ERL_NIF_TERM encode(ErlNifEnv* env, const dala::BufferPtr& buffer);
+};
+template <>
+struct Decoder<dala::nif::Inputs> {
+  static dala::nif::Inputs decode(ErlNifEnv* env, const ERL_NIF_TERM& term);
+};
+template <>
+struct Decoder<dala::nif::Outputs> {
+  static dala::nif::Outputs decode(ErlNifEnv* env, const ERL_NIF_TERM& term);
+};
+template <>
+struct Decoder<dala::nif::Pinned> {
+  static dala::nif::Pinned decode(ErlNifEnv* env, const ERL_NIF_TERM& term);
+};
+template <>
+struct Encoder<dala::nif::ReadbackBinary> {
+  static ERL_NIF_TERM encode(ErlNifEnv* env, const dala::nif::ReadbackBinary& bytes);
+};
+
+}  // namespace fine

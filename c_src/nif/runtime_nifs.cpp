@@ -1,37 +1,13 @@
 // Starting the runtime, and what there is to know about it.
-#include "nif/boundary.hpp"
+#include "nif/codec.hpp"
 #include "nif/instance.hpp"
-#include "runtime/process_setup.hpp"
-#include "runtime/signals.hpp"
+#include "runtime/process/process_setup.hpp"
+#include "runtime/process/signals.hpp"
 
 namespace dala::nif {
 namespace {
 
-ERL_NIF_TERM field(ErlNifEnv* env, ERL_NIF_TERM map, std::string_view key) {
-  ERL_NIF_TERM value = 0;
-  if (enif_get_map_value(env, map, atom(env, key), &value) == 0) {
-    throw std::invalid_argument(text("the configuration has no ", key));
-  }
-  return value;
-}
-
-Config decode_config(ErlNifEnv* env, ERL_NIF_TERM term) {
-  Config config;
-  config.device = fine::decode<std::string>(env, field(env, term, "device"));
-  config.device_class = fine::decode<std::string>(env, field(env, term, "device_class"));
-  config.matmul = fine::decode<std::string>(env, field(env, term, "matmul"));
-  config.cache_dir = fine::decode<std::string>(env, field(env, term, "cache_dir"));
-  config.zero_copy = fine::decode<bool>(env, field(env, term, "zero_copy"));
-  config.pin_threads = fine::decode<bool>(env, field(env, term, "pin_threads"));
-  config.fusion = fine::decode<bool>(env, field(env, term, "fusion"));
-  config.memory_limit = fine::decode<uint64_t>(env, field(env, term, "memory_limit"));
-  config.cache_limit = fine::decode<uint64_t>(env, field(env, term, "cache_limit"));
-  config.kernel_timeout = fine::decode<uint64_t>(env, field(env, term, "kernel_timeout"));
-  config.build_timeout = fine::decode<uint64_t>(env, field(env, term, "build_timeout"));
-  return config;
-}
-
-// What else is wrong in the environment is for the start of the runtime to say.
+// Other mistakes in the environment are reported when the runtime starts.
 Config with_cache_dir(const Config& config) {
   try {
     return with_environment(config);
@@ -40,98 +16,138 @@ Config with_cache_dir(const Config& config) {
   }
 }
 
-Term text_or_nil(ErlNifEnv* env, const std::string& text) {
-  return text.empty() ? atom(env, "nil") : string(env, text);
-}
-
-Term encode_device(ErlNifEnv* env, const DeviceInfo& info) {
-  return map(env, {{"name", string(env, info.name)},
-                   {"vendor", string(env, info.vendor)},
-                   {"version", string(env, info.version)},
-                   {"driver", string(env, info.driver)},
-                   {"platform", string(env, info.platform_name)},
-                   {"type", atom(env, info.type)},
-                   {"compute_units", unsigned_integer(env, info.compute_units)},
-                   {"global_memory", unsigned_integer(env, info.global_memory)},
-                   {"max_allocation", unsigned_integer(env, info.max_allocation)},
-                   {"local_memory", unsigned_integer(env, info.local_memory)},
-                   {"fp64", boolean(env, info.fp64)},
-                   {"available", boolean(env, info.available)}});
-}
-
-Term encode_survey(ErlNifEnv* env, const Survey& survey) {
-  std::vector<Term> platforms;
-  for (const PlatformReport& platform : survey.platforms) {
-    std::vector<Term> devices;
-    for (const DeviceInfo& device : platform.devices) {
-      devices.push_back(encode_device(env, device));
-    }
-    platforms.push_back(map(env, {{"name", string(env, platform.name)},
-                                  {"version", string(env, platform.version)},
-                                  {"problem", text_or_nil(env, platform.problem)},
-                                  {"devices", list(env, devices)}}));
-  }
-  return map(env,
-             {{"problem", text_or_nil(env, survey.problem)}, {"platforms", list(env, platforms)}});
-}
+// The device that is used, the reason, and where compiled kernels are kept.
+struct Running {
+  std::shared_ptr<Engine> engine;
+};
 
 }  // namespace
+}  // namespace dala::nif
 
-Term version(ErlNifEnv* env) { return string(env, DALA_GPU_VERSION); }
+namespace fine {
+
+using namespace dala::nif;
+
+template <>
+struct Decoder<dala::Config> {
+  static dala::Config decode(ErlNifEnv* env, const ERL_NIF_TERM& term) {
+    const Options options(env, term, "the configuration");
+    dala::Config config;
+    options.read("device", config.device);
+    options.read("device_class", config.device_class);
+    options.read("matmul", config.matmul);
+    options.read("cache_dir", config.cache_dir);
+    options.read("zero_copy", config.zero_copy);
+    options.read("pin_threads", config.pin_threads);
+    options.read("executor", config.executor);
+    options.read("fusion", config.fusion);
+    config.memory_limit = options.get<uint64_t>("memory_limit");
+    config.cache_limit = options.get<uint64_t>("cache_limit");
+    config.kernel_timeout = options.get<uint64_t>("kernel_timeout");
+    config.build_timeout = options.get<uint64_t>("build_timeout");
+    return config;
+  }
+};
+
+template <>
+struct Encoder<dala::DeviceInfo> {
+  static ERL_NIF_TERM encode(ErlNifEnv* env, const dala::DeviceInfo& info) {
+    return fields(env, "name", info.name, "vendor", info.vendor, "version", info.version, "driver",
+                  info.driver, "platform", info.platform_name, "type", to_atom(info.type),
+                  "compute_units", uint64_t{info.compute_units}, "global_memory",
+                  uint64_t{info.global_memory}, "max_allocation", uint64_t{info.max_allocation},
+                  "local_memory", uint64_t{info.local_memory}, "fp64", info.fp64, "available",
+                  info.available);
+  }
+};
+
+template <>
+struct Encoder<dala::PlatformReport> {
+  static ERL_NIF_TERM encode(ErlNifEnv* env, const dala::PlatformReport& platform) {
+    return fields(env, "name", platform.name, "version", platform.version, "problem",
+                  TextOrNil{platform.problem}, "devices", platform.devices);
+  }
+};
+
+template <>
+struct Encoder<dala::Survey> {
+  static ERL_NIF_TERM encode(ErlNifEnv* env, const dala::Survey& survey) {
+    return fields(env, "problem", TextOrNil{survey.problem}, "platforms", survey.platforms);
+  }
+};
+
+template <>
+struct Encoder<Running> {
+  static ERL_NIF_TERM encode(ErlNifEnv* env, const Running& running) {
+    dala::Runtime& runtime = running.engine->runtime();
+    const dala::Device& device = runtime.device();
+    const dala::CacheFolders& folders = runtime.folders();
+    const bool kept = !folders.store.folder.empty();
+    const bool cpu = device.device_class() == dala::DeviceClass::cpu;
+    return put_fields(env, fine::encode(env, device.info()), "class", to_atom(cpu ? "cpu" : "gpu"),
+                      "zero_copy", device.shares_host_memory(), "why", device.why(), "cache_dir",
+                      std::string(kept ? folders.store.folder : folders.work.path()), "cache_why",
+                      TextOrNil{folders.store.why}, "cache_limit",
+                      uint64_t{runtime.config().cache_limit}, "cache_note",
+                      TextOrNil{folders.note()}, "work_dir", TextOrNil{folders.work.path()},
+                      "work_why", TextOrNil{folders.work.why()});
+  }
+};
+
+template <>
+struct Encoder<dala::MemoryInfo> {
+  static ERL_NIF_TERM encode(ErlNifEnv* env, const dala::MemoryInfo& info) {
+    return fields(env, "in_use", uint64_t{info.in_use}, "peak", uint64_t{info.peak}, "pooled",
+                  uint64_t{info.pooled}, "shared", uint64_t{info.shared}, "limit",
+                  uint64_t{info.limit});
+  }
+};
+
+template <>
+struct Encoder<dala::Counters> {
+  static ERL_NIF_TERM encode(ErlNifEnv* env, const dala::Counters& counters) {
+    return fields(env, "allocations", uint64_t{counters.allocations}, "compiled",
+                  uint64_t{counters.compiled}, "reads", uint64_t{counters.reads}, "bytes_in",
+                  uint64_t{counters.bytes_in}, "bytes_out", uint64_t{counters.bytes_out});
+  }
+};
+
+}  // namespace fine
+
+namespace dala::nif {
+
+std::string version(ErlNifEnv*) { return DALA_GPU_VERSION; }
 FINE_NIF(version, 0);
 
 // The work happens on the starter thread; the caller gets `{ref, :ok | {:error, e}}`.
-Term runtime_start(ErlNifEnv* env, Term config_term, Term ref) {
+OkOrError<> runtime_start(ErlNifEnv* env, Config config, Term ref) {
   return guarded(env, [&] {
-    const Config config = decode_config(env, config_term);
     auto message = Message::reply(self(env), ref);
     Instance::get().post(
         [config, message] { answer(*message, [&] { Instance::get().start(config); }); });
-    return atom(env, "ok");
+    return ok();
   });
 }
 FINE_NIF(runtime_start, 0);
 
 // From now on this process gets `{:dala_gpu_lost, {:error, e}}` when the device is lost, and
-// `{:dala_gpu_note, text}` when something is not as it was asked for.
-Term report_to(ErlNifEnv* env, ErlNifPid pid) {
+// `{:dala_gpu_note, text}` when a setting could not be honoured.
+fine::Ok<> report_to(ErlNifEnv*, ErlNifPid pid) {
   Instance::get().on_lost(
       [pid](const Error& problem) { Message::lost(pid)->send_result(0, &problem); });
-  Instance::get().on_note([pid](const std::string& note) {
-    const auto message = Message::note(pid);
-    message->send(string(message->env(), note));
-  });
-  return atom(env, "ok");
+  Instance::get().on_note([pid](const std::string& note) { Message::note(pid)->send_value(note); });
+  return ok();
 }
 FINE_NIF(report_to, 0);
 
-Term runtime_info(ErlNifEnv* env) {
-  return guarded(env, [&] {
-    const auto current = engine();
-    const Device& device = current->runtime().device();
-    ERL_NIF_TERM info = encode_device(env, device.info());
-    const auto put = [&](std::string_view key, Term value) {
-      enif_make_map_put(env, info, atom(env, key), value, &info);
-    };
-    put("class", atom(env, device.device_class() == DeviceClass::cpu ? "cpu" : "gpu"));
-    put("zero_copy", boolean(env, device.shares_host_memory()));
-    put("why", string(env, device.why()));
-    const CacheFolders& folders = current->runtime().folders();
-    const bool kept = !folders.store.folder.empty();
-    put("cache_dir", string(env, kept ? folders.store.folder : folders.work.path()));
-    put("cache_why", text_or_nil(env, folders.store.why));
-    put("cache_limit", unsigned_integer(env, current->runtime().config().cache_limit));
-    put("cache_note", text_or_nil(env, folders.note()));
-    put("work_dir", text_or_nil(env, folders.work.path()));
-    put("work_why", text_or_nil(env, folders.work.why()));
-    return ok(env, info);
-  });
+OkOrError<Running> runtime_info(ErlNifEnv* env) {
+  return guarded(env, [&] { return ok(Running{engine()}); });
 }
 FINE_NIF(runtime_info, 0);
 
 // The caller gets `{ref, survey}`. The folder for compiled kernels is settled by the first call
 // into a driver, so it is asked for here, too.
-Term survey(ErlNifEnv* env, std::string cache_dir, Term ref) {
+OkOrError<> survey(ErlNifEnv* env, std::string cache_dir, Term ref) {
   return guarded(env, [&] {
     auto message = Message::reply(self(env), ref);
     Config config;
@@ -141,43 +157,29 @@ Term survey(ErlNifEnv* env, std::string cache_dir, Term ref) {
         prepare_process(with_cache_dir(config));
         const Survey found = dala::survey();
         restore_signal_handlers();
-        message->send(encode_survey(message->env(), found));
+        message->send_value(found);
       } catch (...) {
         const ErrorPtr problem = current_error();
         message->send_result(0, problem.get());
       }
     });
-    return atom(env, "ok");
+    return ok();
   });
 }
 FINE_NIF(survey, 0);
 
-Term memory_info(ErlNifEnv* env) {
-  return guarded(env, [&] {
-    const MemoryInfo info = engine()->runtime().memory().info();
-    return ok(env, map(env, {{"in_use", unsigned_integer(env, info.in_use)},
-                             {"peak", unsigned_integer(env, info.peak)},
-                             {"pooled", unsigned_integer(env, info.pooled)},
-                             {"shared", unsigned_integer(env, info.shared)},
-                             {"limit", unsigned_integer(env, info.limit)}}));
-  });
+OkOrError<MemoryInfo> memory_info(ErlNifEnv* env) {
+  return guarded(env, [&] { return ok(engine()->runtime().memory().info()); });
 }
 FINE_NIF(memory_info, 0);
 
-Term memory_should_collect(ErlNifEnv* env) {
-  return guarded(env, [&] { return boolean(env, engine()->runtime().memory().should_collect()); });
+Result<bool> memory_should_collect(ErlNifEnv* env) {
+  return guarded(env, [&] { return engine()->runtime().memory().should_collect(); });
 }
 FINE_NIF(memory_should_collect, 0);
 
-Term counters(ErlNifEnv* env) {
-  return guarded(env, [&] {
-    const Counters counters = engine()->runtime().counters();
-    return ok(env, map(env, {{"allocations", unsigned_integer(env, counters.allocations)},
-                             {"compiled", unsigned_integer(env, counters.compiled)},
-                             {"reads", unsigned_integer(env, counters.reads)},
-                             {"bytes_in", unsigned_integer(env, counters.bytes_in)},
-                             {"bytes_out", unsigned_integer(env, counters.bytes_out)}}));
-  });
+OkOrError<Counters> counters(ErlNifEnv* env) {
+  return guarded(env, [&] { return ok(engine()->runtime().counters()); });
 }
 FINE_NIF(counters, 0);
 

@@ -1,6 +1,6 @@
 // Warming up: minutes of work on a thread, told step by step.
 #include "kernels/warm_up.hpp"
-#include "nif/boundary.hpp"
+#include "nif/codec.hpp"
 #include "nif/instance.hpp"
 
 namespace dala::nif {
@@ -8,14 +8,10 @@ namespace dala::nif {
 // `names` are those of the kernels to get ready, or `nil` for all. The caller gets `{ref, {:step,
 // done, total, kernel, dtype}}` again and again, and at the end
 // `{ref, :ok | {:error, e}}`.
-Term warm_up(ErlNifEnv* env, Term dtype_terms, std::optional<std::vector<std::string>> names,
-             Term ref) {
+OkOrError<> warm_up(ErlNifEnv* env, std::vector<DType> dtypes,
+                    std::optional<std::vector<std::string>> names, Term ref) {
   return guarded(env, [&] {
     const auto current = engine();
-    std::vector<DType> dtypes;
-    for (const Term& term : fine::decode<std::vector<Term>>(env, dtype_terms)) {
-      dtypes.push_back(decode_dtype(env, term));
-    }
     std::optional<std::set<std::string>> kernels;
     if (names) kernels.emplace(names->begin(), names->end());
     const ErlNifPid caller = self(env);
@@ -24,15 +20,13 @@ Term warm_up(ErlNifEnv* env, Term dtype_terms, std::optional<std::vector<std::st
     Instance::get().post([current, dtypes, kernels, caller, last] {
       answer(*last, [&] {
         dala::warm_up(*current, dtypes, kernels, [&](const WarmUpStep& step) {
-          const auto message = Message::reply(caller, last->ref());
-          ErlNifEnv* own = message->env();
-          message->send(tuple(own, {atom(own, "step"), unsigned_integer(own, step.done),
-                                    unsigned_integer(own, step.total), string(own, step.kernel),
-                                    atom(own, to_string(step.dtype))}));
+          Message::reply(caller, last->ref())
+              ->send_value(std::tuple(fine::Atom("step"), uint64_t{step.done}, uint64_t{step.total},
+                                      std::string(step.kernel), step.dtype));
         });
       });
     });
-    return atom(env, "ok");
+    return ok();
   });
 }
 FINE_NIF(warm_up, 0);

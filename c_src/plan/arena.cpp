@@ -9,11 +9,12 @@
 namespace dala::plan {
 namespace {
 
-constexpr size_t kMostTried = 2048;  // live ranges for which several orders are tried
+constexpr size_t kMostTried =
+    2048;  // the number of live ranges up to which several orders are tried
 
-using Ranks = std::vector<size_t>;  // live ranges in the order in which they are placed
+using Ranks = std::vector<size_t>;  // live ranges in the order of placement
 
-// Offsets into all pieces in a row, each as if it had the size that it may have.
+// Offsets into all pieces laid end to end, each with the largest size a piece may have.
 struct Row {
   std::vector<size_t> offsets;
   size_t end = 0;
@@ -21,13 +22,13 @@ struct Row {
 
 size_t up(size_t bytes, size_t step) { return (bytes + step - 1) / step * step; }
 
-// No value lies across the end of a piece: the offset itself, or that of the next piece.
+// The offset itself, or that of the next piece if the value would cross the end of a piece.
 size_t inside_piece(size_t offset, size_t bytes, size_t most) {
   const size_t into = offset % most;
   return into > 0 && bytes > most - into ? offset - into + most : offset;
 }
 
-// How many bytes are needed at each step.
+// The number of live bytes at each step.
 std::vector<size_t> needed_at(const std::vector<LiveRange>& ranges) {
   std::vector<size_t> needed;
   for (const LiveRange& each : ranges) {
@@ -45,7 +46,7 @@ Ranks by_size(const std::vector<LiveRange>& ranges) {
   return ranks;
 }
 
-// The live ranges of the step that needs most come first, then those of the next, each by size.
+// Orders live ranges by the peak of the steps at which they are live, then by size.
 Ranks by_need(const std::vector<LiveRange>& ranges, const std::vector<size_t>& needed) {
   std::vector<size_t> most(ranges.size(), 0);
   for (size_t i = 0; i < ranges.size(); ++i) {
@@ -66,13 +67,13 @@ Ranks by_time(const std::vector<LiveRange>& ranges) {
   return ranks;
 }
 
-// Places one after the other, each into a gap between those placed before that are live at the same
-// time: the lowest gap that holds it, or the smallest.
+// Places the live ranges one by one, each into a gap between placed ranges that overlap it in time:
+// the first gap that fits, or the smallest.
 Row placed(const std::vector<LiveRange>& ranges, const Ranks& ranks, size_t alignment, size_t most,
            bool smallest) {
   Row row;
   row.offsets.resize(ranges.size(), 0);
-  Ranks there;  // by offset
+  Ranks there;  // placed, by offset
   for (size_t rank : ranks) {
     const LiveRange& own = ranges[rank];
     if (own.bytes == 0) continue;
@@ -81,7 +82,7 @@ Row placed(const std::vector<LiveRange>& ranges, const Ranks& ranks, size_t alig
     };
     size_t best = 0;
     size_t best_gap = 0;
-    size_t end = 0;  // of those passed so far
+    size_t end = 0;  // of the ranges visited so far
     for (size_t other : there) {
       const LiveRange& each = ranges[other];
       if (each.last < own.first || own.last < each.first) continue;
@@ -104,7 +105,7 @@ Row placed(const std::vector<LiveRange>& ranges, const Ranks& ranks, size_t alig
   return row;
 }
 
-// For very many live ranges, of which `placed` takes the square in time: a place is used again for
+// For very many live ranges, for which `placed` would take quadratic time: an offset is reused for
 // a value of the same size as soon as its value is dead.
 Row reused(const std::vector<LiveRange>& ranges, size_t alignment, size_t most) {
   Row row;
@@ -134,7 +135,7 @@ Row reused(const std::vector<LiveRange>& ranges, size_t alignment, size_t most) 
 
 }  // namespace
 
-// The best order is hard to find, and which of the simple ones is best differs from graph to graph.
+// The optimal order is hard to find, and the best of the simple ones depends on the graph.
 Arena lay_out(const std::vector<LiveRange>& ranges, size_t alignment, size_t most) {
   most = std::max(alignment, most / alignment * alignment);
   Row best;

@@ -1,5 +1,5 @@
-// One allocation for values whose live ranges differ: each gets an offset, apart from all values
-// that are live at the same time.
+// One allocation for values whose live ranges differ: values that are live at the same time get
+// disjoint offsets.
 #pragma once
 
 #include <cstddef>
@@ -8,7 +8,7 @@
 
 namespace dala::plan {
 
-// The nodes of a plan from the first write of a value to its last use, both included.
+// From the node that first writes a value to the last that uses it, inclusive.
 struct LiveRange {
   size_t bytes = 0;
   size_t first = 0;
@@ -26,8 +26,8 @@ struct Arena {
   size_t bytes() const { return std::accumulate(pieces.begin(), pieces.end(), size_t{0}); }
 };
 
-// Offsets are multiples of `alignment`. There is one piece of memory if it may be that large; a
-// piece has more than `most` bytes only if a single value has.
+// Offsets are multiples of `alignment`. The arena is one piece if `most` bytes suffice; a piece is
+// larger than `most` only if a single value is.
 Arena lay_out(const std::vector<LiveRange>& ranges, size_t alignment, size_t most);
 
 }  // namespace dala::plan

@@ -15,7 +15,8 @@ constexpr const char* kEntry = "fused";
 
 int64_t places(const Shape& shape) { return TensorType{DType::u8, shape}.count(); }
 
-// An input with as many places as the outputs has their order; one with a single place needs none.
+// Whether an input needs strides: one with as many positions as the outputs has their order, and
+// one with a single position needs no index.
 bool walked(const Port& port, const Shape& output) {
   const int64_t count = places(port.shape);
   return count != 1 && count != places(output);
@@ -25,7 +26,7 @@ const Shape& places_of(const Recipe& recipe) {
   return recipe.steps.front().stage->body.output.shape;
 }
 
-// The walk through the outputs' places and, in order, the inputs that need one.
+// The traversal of the outputs' positions, with the strides of the inputs that need them.
 Walk walk_of(const Recipe& recipe) {
   std::vector<Shape> shapes;
   for (const Recipe::Input& input : recipe.inputs) {
@@ -52,7 +53,7 @@ std::string arguments_of(const Recipe& recipe) {
   return arguments;
 }
 
-// Where each input is read, as PLACE says it.
+// The index expression with which PLACE reads each input.
 std::vector<std::string> places_read(const Recipe& recipe, const Walk& walk) {
   std::vector<std::string> result;
   size_t walk_index = 0;
@@ -67,7 +68,8 @@ std::vector<std::string> places_read(const Recipe& recipe, const Walk& walk) {
   return result;
 }
 
-// Steps in sections with one heavy body at most: the section of each step.
+// Divides the steps into sections with at most one heavy body each; returns the section of each
+// step.
 std::vector<size_t> sections_of(const Recipe& recipe) {
   std::vector<size_t> sections;
   size_t current = 0;
@@ -80,10 +82,10 @@ std::vector<size_t> sections_of(const Recipe& recipe) {
   return sections;
 }
 
-// The code of a place. Stores are in the last section and after all loads there, so an output may
-// be an input as well.
+// The code of one position. Stores are in the last section and after all its loads, so an output
+// may alias an input.
 struct PlaceCode {
-  std::string keep;   // declares what passes from section to section
+  std::string keep;   // declares the values that pass between sections
   std::string place;  // the sections, with NEXT between them
   size_t sections = 1;
 };
@@ -149,7 +151,7 @@ class PlaceWriter {
         text("const VALUE_", name, " x", i, " = LOAD_", name, "(in", i, ", ", places_[i], "); ");
   }
 
-  // A value of an earlier section.
+  // Loads a value of an earlier section.
   void fetch(size_t k, size_t section) {
     if (sections_[k] == section || !fetched_.insert(k).second) return;
     code_.place += text("const VALUE_", slot(k), " v", k, " = KEPT(k", k, "); ");
@@ -202,7 +204,7 @@ std::string key_of(const Loop& loop, const std::vector<Part>& parts, const std::
   return key;
 }
 
-// The bytes of the struct `layout` in the templates.
+// The `layout` argument of the templates.
 dala::Value layout_value(const Walk& walk, int64_t chunk) {
   std::vector<int64_t> numbers{walk.count, chunk};
   const auto append = [&numbers](const std::vector<int64_t>& row) {

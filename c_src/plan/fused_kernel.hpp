@@ -1,4 +1,4 @@
-// One generated kernel for several nodes: its source, its arguments and its launch.
+// A generated kernel for several nodes: its source, arguments and launch.
 #pragma once
 
 #include <cstddef>
@@ -8,15 +8,15 @@
 
 namespace dala::plan {
 
-// What the kernel does at each place, in order: loads, steps, stores. All steps have the same loop
-// and the same places; parameters are arguments, so recipes that differ in nothing else share a
-// program.
+// The work of the kernel at each position, in order: loads, steps, stores. All steps have the same
+// loop and the same positions. Parameters are arguments, so recipes that differ only in them share
+// a program.
 struct Recipe {
   struct Input {
     Port port;
     TensorType type;
   };
-  // Where the value of a step's input comes from: `inputs` by index, or from an earlier step.
+  // The source of a step's input: `inputs` by index, or an earlier step.
   struct Source {
     bool computed = false;
     size_t index = 0;
@@ -27,11 +27,11 @@ struct Recipe {
   };
   std::vector<Input> inputs;
   std::vector<Step> steps;
-  std::vector<size_t> outputs;  // steps whose values are stored, as output(0) and on
+  std::vector<size_t> outputs;  // steps whose values are stored, in the order of the outputs
 };
 
-// The launch, whose inputs and outputs are those of the recipe. `options` are build options that
-// suit every body.
+// The launch, with the inputs and outputs of the recipe. `options` are build options that suit
+// every body.
 Launch fused_launch(const Recipe& recipe, const std::string& options, Planner& planner);
 
 }  // namespace dala::plan

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <unordered_map>
 #include <utility>
 
 #include "plan/fused_kernel.hpp"
@@ -17,31 +18,44 @@ bool reads(const Node& node, const ValuePtr& value) {
   return std::find(node.inputs.begin(), node.inputs.end(), value) != node.inputs.end();
 }
 
-bool writes(const Node& node, const ValuePtr& value) {
-  return std::find(node.outputs.begin(), node.outputs.end(), value) != node.outputs.end();
+// The nodes that read or write each value, in order.
+using Users = std::unordered_map<const Value*, std::vector<size_t>>;
+
+Users users_in(const Nodes& nodes) {
+  Users users;
+  for (size_t i = 0; i < nodes.size(); ++i) {
+    if (nodes[i].launch == nullptr) continue;
+    for (const auto* values : {&nodes[i].inputs, &nodes[i].outputs}) {
+      for (const ValuePtr& value : *values) {
+        std::vector<size_t>& each = users[value.get()];
+        if (each.empty() || each.back() != i) each.push_back(i);
+      }
+    }
+  }
+  return users;
 }
 
-// Whether anybody can see what node `last`, the last of its group to write this value, left there:
-// a later node of another group, or whoever looks when the plan has run.
-bool visible(const Nodes& nodes, const std::vector<size_t>& group, size_t last) {
+// Whether the store of node `last`, the group's last write of the value, can be observed: by a
+// later node of another group, or after the plan has run.
+bool visible(const Nodes& nodes, const Users& users, const std::vector<size_t>& group,
+             size_t last) {
   const ValuePtr& value = nodes[last].outputs.front();
-  for (size_t i = last + 1; i < nodes.size(); ++i) {
-    const Node& node = nodes[i];
-    if (node.launch == nullptr || std::binary_search(group.begin(), group.end(), i)) continue;
-    if (reads(node, value)) return true;
-    if (writes(node, value)) return !node.overwrites();
+  const std::vector<size_t>& all = users.at(value.get());
+  for (auto next = std::upper_bound(all.begin(), all.end(), last); next != all.end(); ++next) {
+    if (std::binary_search(group.begin(), group.end(), *next)) continue;
+    return reads(nodes[*next], value) || !nodes[*next].overwrites();
   }
   return !value->temporary();
 }
 
-// A recipe together with the values it is for.
+// A recipe with the values of its inputs and outputs.
 struct Mixture {
   Recipe recipe;
   std::vector<ValuePtr> inputs;
   std::vector<ValuePtr> outputs;
 };
 
-// Steps whose values no output depends on are left out.
+// Removes dead steps, on which no output depends.
 Mixture without_waste(const Mixture& full) {
   const Recipe& recipe = full.recipe;
   std::vector<bool> used(recipe.steps.size(), false);
@@ -77,10 +91,10 @@ Mixture without_waste(const Mixture& full) {
   return result;
 }
 
-Mixture mix(const Nodes& nodes, const std::vector<size_t>& group) {
+Mixture mix(const Nodes& nodes, const Users& users, const std::vector<size_t>& group) {
   Mixture mixture;
   Recipe& recipe = mixture.recipe;
-  std::map<ValuePtr, size_t> computed;  // the step that has what a value holds now
+  std::map<ValuePtr, size_t> computed;  // the step that computed a value's current content
   for (size_t index : group) {
     const Node& node = nodes[index];
     const Fusible& fusible = *node.fusible;
@@ -107,7 +121,7 @@ Mixture mix(const Nodes& nodes, const std::vector<size_t>& group) {
   }
   for (size_t k = 0; k < group.size(); ++k) {
     const ValuePtr& value = nodes[group[k]].outputs.front();
-    if (computed.at(value) != k || !visible(nodes, group, group[k])) continue;
+    if (computed.at(value) != k || !visible(nodes, users, group, group[k])) continue;
     recipe.outputs.push_back(k);
     mixture.outputs.push_back(value);
   }
@@ -137,13 +151,14 @@ std::string fused_label(const Nodes& nodes, const std::vector<size_t>& group) {
   return result;
 }
 
-Node merged(const Nodes& nodes, const Group& group, Planner& planner) {
-  Mixture mixture = mix(nodes, group.nodes);
+Node merged(const Nodes& nodes, const Users& users, const std::vector<size_t>& group,
+            const std::string& options, Planner& planner) {
+  Mixture mixture = mix(nodes, users, group);
   Node node;
-  node.label = fused_label(nodes, group.nodes);
-  if (mixture.outputs.empty()) return node;  // all of it goes to temporaries that nobody reads
-  Launch launch = fused_launch(mixture.recipe, group.options, planner);
-  launch.name = fused_name(nodes, group.nodes);
+  node.label = fused_label(nodes, group);
+  if (mixture.outputs.empty()) return node;  // only writes temporaries that are never read
+  Launch launch = fused_launch(mixture.recipe, options, planner);
+  launch.name = fused_name(nodes, group);
   node.launch = std::make_shared<const Launch>(std::move(launch));
   node.inputs = std::move(mixture.inputs);
   node.outputs = std::move(mixture.outputs);
@@ -156,13 +171,21 @@ std::vector<Fused> fused(const std::vector<Node>& nodes, Planner& planner, bool 
   std::vector<Group> groups;
   if (fuse) groups = group_nodes(nodes);
   for (size_t i = 0; !fuse && i < nodes.size(); ++i) groups.push_back({{i}, ""});
+  const Users users = users_in(nodes);
   std::vector<Fused> result;
   result.reserve(groups.size());
   for (Group& group : groups) {
-    Node node = group.nodes.size() > 1 ? merged(nodes, group, planner) : nodes[group.nodes.front()];
-    result.push_back({std::move(node), std::move(group.nodes)});
+    Node node = group.nodes.size() > 1 ? merged(nodes, users, group.nodes, group.options, planner)
+                                       : nodes[group.nodes.front()];
+    result.push_back({std::move(node), std::move(group.nodes), std::move(group.options)});
   }
   return result;
+}
+
+Node fused_again(const std::vector<Node>& nodes, const std::vector<size_t>& members,
+                 const std::string& options, Planner& planner) {
+  if (members.size() == 1) return nodes[members.front()];
+  return merged(nodes, users_in(nodes), members, options, planner);
 }
 
 }  // namespace dala::plan

@@ -12,17 +12,17 @@
 namespace dala::plan {
 namespace {
 
-// What a kernel can take: compilers get slow with long ones, and some devices have room for 1024
-// bytes of arguments, of which 32 pointers, 128 bytes of parameters and 8 strides take 1000.
+// Limits of one kernel: compilers slow down on long kernels, and some devices allow only 1024 bytes
+// of arguments, of which 32 pointers, 128 bytes of parameters and 8 strides take 1000.
 constexpr size_t kMostNodes = 32;
 constexpr size_t kMostBuffers = 32;
 constexpr size_t kMostParamBytes = 128;
 constexpr size_t kMostShapes = 8;
 
-// Nodes that follow each other and could all be one kernel.
+// Consecutive nodes that could all be one kernel.
 class Run {
  public:
-  // Adds a node if it can be part of this kernel too.
+  // Adds the node if it fits into this kernel.
   bool take(const Node& node, size_t index) {
     if (!node.fusible) return false;
     Run longer = *this;
@@ -31,7 +31,7 @@ class Run {
     return true;
   }
 
-  // The nodes in groups that share no value, so that any order of the groups will do.
+  // Divides the nodes into groups that share no value, so that the groups can run in any order.
   std::vector<Group> groups(const std::vector<Node>& nodes) const {
     std::vector<size_t> leader(members_.size());
     std::iota(leader.begin(), leader.end(), size_t{0});
@@ -82,7 +82,7 @@ class Run {
            broadcast_walk({shapes_.begin(), shapes_.end()}, places_).dims.size() <= kMaxRank;
   }
 
-  // A value that is written in this kernel is seen by all in the same way: place by place.
+  // All accesses to a value that this kernel writes must be position by position.
   bool read(const Value* value, const Port& port) {
     if (port.shape != places_) shapes_.insert(port.shape);
     std::vector<Port>& ports = ports_[value];
@@ -101,7 +101,7 @@ class Run {
   const Loop* loop_ = nullptr;
   Shape places_;
   std::optional<std::string> options_;
-  std::map<const Value*, std::vector<Port>> ports_;  // as which each value is seen
+  std::map<const Value*, std::vector<Port>> ports_;  // how each value is accessed
   std::set<const Value*> written_;
   std::set<Shape> shapes_;  // of inputs that broadcast
   size_t param_bytes_ = 0;

@@ -1,4 +1,4 @@
-// Which nodes of a plan run together in one kernel.
+// Selects the nodes of a plan that run together in one kernel.
 #pragma once
 
 #include <cstddef>
@@ -14,9 +14,9 @@ struct Group {
   std::string options;        // build options that suit every body
 };
 
-// All nodes in groups, in an order in which they can run: the nodes of a group follow each other,
-// or have only nodes between them that touch none of their values. They have the same loop and the
-// same places, and are connected by values.
+// All nodes in groups, in a valid order of execution: the nodes of a group are consecutive, or the
+// nodes between them use none of their values. They have the same loop and the same positions, and
+// are connected by values.
 std::vector<Group> group_nodes(const std::vector<Node>& nodes);
 
 }  // namespace dala::plan

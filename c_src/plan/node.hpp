@@ -1,5 +1,5 @@
-// What a plan consists of: nodes, each a launch, and the values that they read and write. A value
-// is not memory yet; it is bound to memory when the plan runs.
+// The elements of a plan: nodes, each a launch, and the values that they read and write. A value
+// gets its memory when the plan is bound.
 #pragma once
 
 #include <memory>
@@ -8,19 +8,19 @@
 #include <vector>
 
 #include "kernels/fusion/body.hpp"
-#include "runtime/buffer.hpp"
-#include "runtime/launch.hpp"
+#include "runtime/memory/buffer.hpp"
+#include "runtime/schedule/launch.hpp"
 
 namespace dala::plan {
 
 // A value is one of these:
-// - a port, an input or output of the plan, whose memory every run brings along;
-// - a constant, or a buffer of a caller: memory that is there already;
-// - a temporary, which only the nodes of the plan see. It lies in the plan's arena.
+// - a port, an input or output of the plan, whose memory each run provides;
+// - a constant, or a caller's buffer, which has its memory;
+// - a temporary, which only the nodes of the plan see. It is in the plan's arena.
 struct Value {
-  TensorType type;   // as its first user has it; others may see the same bytes in another shape
-  int input = -1;    // set: the plan's input of that number
-  int output = -1;   // set: the plan's output of that number
+  TensorType type;   // for its first user; others may view the same bytes in another shape
+  int input = -1;    // index of the plan's input, or -1
+  int output = -1;   // index of the plan's output, or -1
   BufferPtr buffer;  // set: a constant, or a caller's buffer
 
   size_t bytes() const { return type.bytes(); }
@@ -32,13 +32,13 @@ struct Node {
   std::shared_ptr<const Launch> launch;  // null: a barrier
   std::vector<ValuePtr> inputs;
   std::vector<ValuePtr> outputs;
-  std::optional<Fusible> fusible = {};  // set: may share a kernel with others; has one output
-  std::string label = {};               // what it is part of, for people: the layer of a model
-  // Set: what runs in place of the launch, which then only says what is read and written. Together
-  // the parts write all of the output.
+  std::optional<Fusible> fusible = {};  // set if it can be fused; has one output
+  std::string label = {};               // the layer of a model that it belongs to
+  // If set, these run in place of the launch, which then only defines the operands. Together the
+  // parts overwrite the output.
   std::vector<Node> parts = {};
 
-  // Whether the former content of its outputs does not matter.
+  // Whether it overwrites its outputs, so that their old content is not needed.
   bool overwrites() const {
     return !parts.empty() || (launch->overwrites_output && !launch->steps.empty());
   }

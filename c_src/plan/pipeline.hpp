@@ -1,10 +1,12 @@
-// A pipeline: stages that are kept as they were added, and planned at the first run, fused where
-// they can be. Adding a stage later discards the plan. Thread-safe.
+// A pipeline: stages that are kept as they were added, and planned, with fusion, at the first run.
+// Adding a stage later discards the plan; changing a stage's parameters only replaces its launch.
+// Thread-safe.
 #pragma once
 
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <string>
 #include <variant>
 #include <vector>
@@ -20,41 +22,45 @@ class Pipeline {
     std::vector<BufferPtr> inputs;
     BufferPtr output;
     Params params;
+    std::vector<BufferPtr> more_outputs = {};
   };
   struct Copy {
     BufferPtr from;
     BufferPtr to;
   };
   struct Barrier {};
-  // A stage that is invalid in itself is kept as its error, which planning reports.
+  // An invalid stage is kept as its error, which planning reports.
   using Added = std::variant<Barrier, Kernel, Copy, Error>;
   using PlanPtr = std::shared_ptr<const PipelinePlan>;
 
-  // Above this, planning and destroying take long enough to be left to another thread.
+  // With more stages than this, planning and destruction are left to another thread.
   static constexpr size_t kManyStages = 16;
 
   // All of these throw `freed` after `free`.
   void add(Added stage);
+  // Replaces a stage by one that differs only in its parameters.
+  void change(size_t index, Added stage);
+  // Makes these buffers ports. Throws for a buffer that is not temporary, or is named twice.
+  void set_ports(Ports ports);
   size_t count();
-  // The plan. Throws the first problem, with `stage` in its details. Expansion::at_once gives null
-  // where planning takes long: because of many stages, or of a model that is not planned.
+  // The plan. Throws the first error, with `stage` in its details. With Expansion::at_once, the
+  // result is null if planning would be slow, because of many stages or a model without a plan.
   PlanPtr plan(Engine& engine, Expansion expansion);
 
-  // Gives up the stages and the plan. The caller destroys what is returned, on another thread where
-  // it is much.
+  // Gives up the stages and the plan. The caller destroys the result, on another thread if it is
+  // large.
   struct Rest {
     std::vector<std::shared_ptr<const Added>> stages;
     std::shared_ptr<const void> planned;
   };
   Rest free();
 
-  // What a failed submission of the plan's stages is to the caller: a buffer that was there when
-  // the stages were planned may be gone.
+  // The caller's error for a failed submission: a buffer may have been freed since planning.
   static Error submission_error(const Error& problem);
 
  private:
   using Stages = std::vector<std::shared_ptr<const Added>>;
-  // What planning came to, for as long as the stages and the kernels stay the same.
+  // The result of planning, valid until the stages or the kernels change.
   struct Planned {
     uint64_t version = 0;
     uint64_t generation = 0;  // of the kernel registry
@@ -63,13 +69,16 @@ class Pipeline {
   };
 
   void require_alive() const;
+  void discard_plan();
   PlanPtr known_plan(Engine& engine) const;
 
   std::mutex mutex_;
   bool freed_ = false;
   Stages stages_;
-  uint64_t version_ = 0;  // counts the changes of `stages_`
+  Ports ports_;
+  uint64_t version_ = 0;  // counts the changes of `stages_` and `ports_`
   std::shared_ptr<const Planned> planned_;
+  std::set<size_t> changed_;  // stages whose parameters differ from `planned_`
 };
 
 }  // namespace dala::plan

@@ -1,6 +1,6 @@
 #include "plan/pipeline_plan.hpp"
 
-#include <set>
+#include <unordered_set>
 #include <utility>
 
 #include "kernels/elementwise/pointwise.hpp"
@@ -16,8 +16,8 @@ namespace {
               {{"stage", static_cast<int64_t>(stage)}});
 }
 
-// Where a launch is the first to write to a temporary and may leave elements out, zeros come first:
-// nobody is to see what the memory held before.
+// If the first launch that writes a temporary may leave elements unwritten, the temporary is zeroed
+// first, so that old memory content is never visible.
 Node zeros_first(const ValuePtr& value) {
   Launch launch;
   const size_t bytes = value->bytes();
@@ -28,16 +28,18 @@ Node zeros_first(const ValuePtr& value) {
   return Node{std::make_shared<const Launch>(std::move(launch)), {}, {value}};
 }
 
-// The order in which buffers are written and read, as the caller sees it.
+// How the stages use buffers, in the caller's order.
 struct Usage {
-  std::vector<Use> uses;       // the first of each buffer
-  std::set<size_t> unwritten;  // stages that may leave elements of a fresh temporary out
+  std::vector<Use> uses;  // the first use of each buffer
+  // By stage: the outputs that are fresh temporaries of which elements may stay unwritten.
+  std::map<size_t, std::vector<size_t>> unwritten;
 };
 
-Usage usage_of(const std::vector<PlannedStage>& stages) {
+Usage usage_of(const std::vector<PlannedStage>& stages, const Ports& ports) {
   Usage usage;
-  std::set<BufferPtr> written;
-  std::set<BufferPtr> seen;
+  // Inputs have their content before the call.
+  std::unordered_set<BufferPtr> written(ports.inputs.begin(), ports.inputs.end());
+  std::unordered_set<BufferPtr> seen;
   const auto use = [&](const BufferPtr& buffer, size_t stage, int input) {
     if (!seen.insert(buffer).second) return;
     usage.uses.push_back({buffer, static_cast<int64_t>(stage), input});
@@ -50,9 +52,18 @@ Usage usage_of(const std::vector<PlannedStage>& stages) {
       if (buffer->temporary() && written.count(buffer) == 0) read_too_early(i, n);
       use(buffer, i, static_cast<int>(n));
     }
-    use(stage.output, i, -1);
-    const bool first = written.insert(stage.output).second;
-    if (first && stage.output->temporary() && !stage.node.overwrites()) usage.unwritten.insert(i);
+    for (size_t n = 0; n < stage.outputs.size(); ++n) {
+      const BufferPtr& buffer = stage.outputs[n];
+      use(buffer, i, -1);
+      const bool first = written.insert(buffer).second;
+      const bool partly = first && buffer->temporary() && !stage.node.overwrites();
+      if (partly) usage.unwritten[i].push_back(n);
+    }
+  }
+  for (const BufferPtr& output : ports.outputs) {
+    if (written.count(output) == 0) {
+      throw Error(Reason::invalid_param, "an output of the pipeline is written by no stage");
+    }
   }
   return usage;
 }
@@ -65,6 +76,19 @@ std::vector<Node> nodes_in(const std::vector<PlannedStage>& stages) {
 }
 
 }  // namespace
+
+StageBuilder::StageBuilder(Engine& engine, const Ports& ports) : engine_(engine) {
+  const auto number = [&](const std::vector<BufferPtr>& buffers, int Value::*side) {
+    for (size_t i = 0; i < buffers.size(); ++i) {
+      auto value = std::make_shared<Value>();
+      value->type = buffers[i]->type();
+      (*value).*side = static_cast<int>(i);
+      values_.emplace(buffers[i], std::move(value));
+    }
+  };
+  number(ports.inputs, &Value::input);
+  number(ports.outputs, &Value::output);
+}
 
 ValuePtr StageBuilder::value_of(const BufferPtr& buffer) {
   ValuePtr& value = values_[buffer];
@@ -86,14 +110,17 @@ Node StageBuilder::node_of(const Stage& stage) {
 
 PlannedStage StageBuilder::planned(Stage stage) {
   Node node = node_of(stage);
-  return {std::move(node), std::move(stage.inputs), std::move(stage.output)};
+  std::vector<BufferPtr> outputs{std::move(stage.output)};
+  for (BufferPtr& each : stage.more_outputs) outputs.push_back(std::move(each));
+  return {std::move(node), std::move(stage.inputs), std::move(outputs)};
 }
 
 std::optional<PlannedStage> StageBuilder::kernel(const std::string& name,
                                                  const std::vector<BufferPtr>& inputs,
                                                  const BufferPtr& output, const Params& params,
-                                                 Expansion expansion) {
-  const Engine::Checked checked = engine_.check(name, inputs, output, params);
+                                                 Expansion expansion,
+                                                 const std::vector<BufferPtr>& more_outputs) {
+  const Engine::Checked checked = engine_.check(name, inputs, output, params, more_outputs);
   const Descriptor& descriptor = *checked.descriptor;
   if (descriptor.expand) {
     const auto parts = descriptor.expand(checked.call, inputs, output, expansion);
@@ -106,8 +133,8 @@ std::optional<PlannedStage> StageBuilder::kernel(const std::string& name,
     for (const Stage& part : *parts) result.node.parts.push_back(node_of(part));
     return result;
   }
-  PlannedStage result = planned({engine_.launch(checked), inputs, output});
-  // Where there is nothing to compute, there is nothing to fuse.
+  PlannedStage result = planned({engine_.launch(checked), inputs, output, more_outputs});
+  // A launch without steps needs no fusion.
   if (descriptor.body && !result.node.launch->steps.empty()) {
     result.node.fusible = Fusible{descriptor.body(checked.call, engine_.planner()),
                                   checked.call.inputs, checked.call.output};
@@ -126,18 +153,23 @@ PlannedStage StageBuilder::copy(const BufferPtr& from, const BufferPtr& to) {
   return result;
 }
 
-PipelinePlan::PipelinePlan(Engine& engine, const std::vector<PlannedStage>& stages, bool fuse)
-    : plan_(engine.runtime(), nodes_of(engine, stages, fuse), {}, Plan::Memory::fresh) {}
+PipelinePlan::PipelinePlan(Engine& engine, const std::vector<PlannedStage>& stages, bool fuse,
+                           Ports ports)
+    : ports_(std::move(ports)),
+      plan_(engine.runtime(), nodes_of(engine, stages, fuse), {}, Plan::Memory::fresh) {}
 
 std::vector<Node> PipelinePlan::nodes_of(Engine& engine, const std::vector<PlannedStage>& stages,
                                          bool fuse) {
-  Usage usage = usage_of(stages);
+  Usage usage = usage_of(stages, ports_);
   uses_ = std::move(usage.uses);
+  stages_ = nodes_in(stages);
+  step_of_.resize(stages.size());
   std::vector<Node> nodes;
-  for (Fused& each : fused(nodes_in(stages), engine.planner(), fuse)) {
+  for (Fused& each : fused(stages_, engine.planner(), fuse)) {
     Node& node = each.node;
     Step step;
     for (size_t index : each.members) {
+      step_of_[index] = steps_.size();
       const auto& launch = stages[index].node.launch;
       if (launch == nullptr) continue;
       step.kernels.push_back(launch->name);
@@ -146,16 +178,20 @@ std::vector<Node> PipelinePlan::nodes_of(Engine& engine, const std::vector<Plann
     if (node.launch != nullptr) step.bytes = node.launch->bytes;
     for (const ValuePtr& value : node.outputs) step.outputs.push_back(value->type);
     const bool barrier = step.kernels.empty();
-    if (each.members.size() == 1 && usage.unwritten.count(each.members.front()) != 0) {
-      nodes.push_back(zeros_first(node.outputs.front()));
+    if (const auto partly = usage.unwritten.find(each.members.front());
+        each.members.size() == 1 && partly != usage.unwritten.end()) {
+      for (size_t output : partly->second) nodes.push_back(zeros_first(node.outputs[output]));
     }
     step.stages = std::move(each.members);
     steps_.push_back(std::move(step));
+    Origin origin{kNone, std::move(each.options)};
     if (!node.parts.empty()) {
       for (Node& part : node.parts) nodes.push_back(std::move(part));
     } else if (barrier || node.launch != nullptr) {
+      if (!barrier) origin.node = nodes.size();
       nodes.push_back(std::move(node));
     }
+    origins_.push_back(std::move(origin));
   }
   return nodes;
 }

@@ -4,13 +4,14 @@
 #include <unordered_map>
 #include <utility>
 
-#include "runtime/device.hpp"
+#include "runtime/device/device.hpp"
 
 namespace dala::plan {
 namespace {
 
-constexpr size_t kAlignment = 128;  // two lines of the cache
-// Bytes that the memory of an output has to save, since its temporaries are bound anew at each run.
+constexpr size_t kAlignment = 128;  // two cache lines
+// Minimum number of bytes that aliasing an output must save, since such temporaries are bound anew
+// at each run.
 constexpr size_t kWorthHosting = 1 << 20;
 
 BufferPtr as_bytes(const StoragePtr& storage) {
@@ -18,7 +19,7 @@ BufferPtr as_bytes(const StoragePtr& storage) {
                                   storage);
 }
 
-// A launch that works in place may write to an input that has an element for each of its own.
+// An in-place launch may write to an input that has as many elements as its output.
 bool may_take_over(const Value& input, const Value& output) {
   return input.bytes() == output.bytes() && input.type.count() == output.type.count();
 }
@@ -49,8 +50,8 @@ void Plan::number_values() {
   }
 }
 
-// A temporary is live from the node that first writes it to the last that uses it. What a node
-// computes in place takes over the memory of an input whose live range ends there.
+// A temporary is live from the node that first writes it to the last that uses it. The output of an
+// in-place node takes over the memory of an input whose live range ends there.
 std::vector<LiveRange> Plan::find_ranges(uint64_t limit) {
   std::vector<size_t> last_use(values_.size(), 0);
   for (size_t i = 0; i < nodes_.size(); ++i) {
@@ -87,7 +88,8 @@ std::vector<LiveRange> Plan::find_ranges(uint64_t limit) {
   return ranges;
 }
 
-// Temporaries that end before the largest output is written may lie in that output's memory.
+// Temporaries whose live range ends before the largest output is written may alias that output's
+// memory.
 void Plan::lay_out_ranges(Runtime& runtime) {
   const DeviceInfo& device = runtime.device().info();
   const auto laid_out = [&](const std::vector<LiveRange>& each) {
@@ -107,7 +109,7 @@ void Plan::lay_out_ranges(Runtime& runtime) {
   };
   const auto written =
       static_cast<size_t>(std::find_if(nodes_.begin(), nodes_.end(), writes) - nodes_.begin());
-  // The other live ranges take no room.
+  // The other live ranges take no memory.
   const auto laid_out_if = [&](bool early) {
     std::vector<LiveRange> some = ranges_;
     for (LiveRange& each : some) {
@@ -125,7 +127,7 @@ void Plan::lay_out_ranges(Runtime& runtime) {
   for (const LiveRange& each : ranges_) in_host_.push_back(each.last < written);
 }
 
-// New memory for the live ranges in the arena.
+// Allocates the memory of the live ranges in the arena.
 std::vector<BufferPtr> Plan::arena_buffers(Runtime& runtime) const {
   std::vector<StoragePtr> pieces;
   for (size_t bytes : arena_.pieces) pieces.push_back(runtime.memory().allocate(bytes));
@@ -166,20 +168,21 @@ Plan::Bound Plan::bind(Runtime& runtime, const std::vector<BufferPtr>& inputs) c
     if (i == host_) host = storage;
     bound.outputs.push_back(std::make_shared<Buffer>(outputs_[i].type, std::move(storage)));
   }
-  bound.stages = bind(runtime, inputs, bound.outputs, Memory::kept, host);
+  bound.stages = stages_of(memory_of_values(runtime, inputs, bound.outputs, Memory::kept, host));
   return bound;
 }
 
-// The caller may look at these outputs until they are written, so temporaries lie elsewhere.
+// The caller may read these outputs until they are written, so no temporary aliases them.
 std::vector<Stage> Plan::bind(Runtime& runtime, const std::vector<BufferPtr>& inputs,
                               const std::vector<BufferPtr>& outputs, Memory memory) const {
   const StoragePtr host = host_bytes_ == 0 ? nullptr : runtime.memory().allocate(host_bytes_);
-  return bind(runtime, inputs, outputs, memory, host);
+  return stages_of(memory_of_values(runtime, inputs, outputs, memory, host));
 }
 
-std::vector<Stage> Plan::bind(Runtime& runtime, const std::vector<BufferPtr>& inputs,
-                              const std::vector<BufferPtr>& outputs, Memory memory,
-                              const StoragePtr& host) const {
+std::vector<BufferPtr> Plan::memory_of_values(Runtime& runtime,
+                                              const std::vector<BufferPtr>& inputs,
+                                              const std::vector<BufferPtr>& outputs, Memory memory,
+                                              const StoragePtr& host) const {
   std::vector<BufferPtr> own;
   if (memory == Memory::fresh) own = arena_buffers(runtime);
   const std::vector<BufferPtr>& arena = memory == Memory::fresh ? own : kept_;
@@ -199,21 +202,27 @@ std::vector<Stage> Plan::bind(Runtime& runtime, const std::vector<BufferPtr>& in
       buffers.push_back(hosted(each.range) ? guests[each.range] : arena[each.range]);
     }
   }
+  return buffers;
+}
+
+Stage Plan::stage_of(size_t node, const std::vector<BufferPtr>& buffers) const {
+  Stage stage;
+  stage.launch = nodes_[node].launch;
+  for (size_t index : uses_[node].inputs) stage.inputs.push_back(buffers[index]);
+  for (size_t index : uses_[node].outputs) {
+    if (stage.output == nullptr) {
+      stage.output = buffers[index];
+    } else {
+      stage.more_outputs.push_back(buffers[index]);
+    }
+  }
+  return stage;
+}
+
+std::vector<Stage> Plan::stages_of(const std::vector<BufferPtr>& buffers) const {
   std::vector<Stage> stages;
   stages.reserve(nodes_.size());
-  for (size_t i = 0; i < nodes_.size(); ++i) {
-    Stage stage;
-    stage.launch = nodes_[i].launch;
-    for (size_t index : uses_[i].inputs) stage.inputs.push_back(buffers[index]);
-    for (size_t index : uses_[i].outputs) {
-      if (stage.output == nullptr) {
-        stage.output = buffers[index];
-      } else {
-        stage.more_outputs.push_back(buffers[index]);
-      }
-    }
-    stages.push_back(std::move(stage));
-  }
+  for (size_t i = 0; i < nodes_.size(); ++i) stages.push_back(stage_of(i, buffers));
   return stages;
 }
 

@@ -53,6 +53,7 @@ Config with_environment(Config config) {
 
   read_flag("DALA_GPU_ZERO_COPY", config.zero_copy);
   read_flag("DALA_GPU_PIN_THREADS", config.pin_threads);
+  read_flag("DALA_GPU_EXECUTOR", config.executor);
   read_flag("DALA_GPU_FUSION", config.fusion);
 
   read_number("DALA_GPU_MEMORY_LIMIT", "bytes", config.memory_limit);

@@ -3,18 +3,19 @@
 #include <future>
 #include <utility>
 
-#include "runtime/disk_cache.hpp"
+#include "runtime/device/thread_placement.hpp"
 #include "runtime/error.hpp"
-#include "runtime/kernel_store.hpp"
-#include "runtime/signals.hpp"
-#include "runtime/thread_placement.hpp"
+#include "runtime/process/signals.hpp"
+#include "runtime/program/disk_cache.hpp"
+#include "runtime/program/kernel_store.hpp"
 
 namespace dala {
 namespace {
 
-constexpr size_t kSmall = 64 * 1024;      // cheaper to copy or clear on the spot than to enqueue
-constexpr size_t kMostBuilders = 8;       // processes that compile at a time
-constexpr size_t kBorrowFrom = 4 * 1024;  // below this a copy is cheaper than bookkeeping
+constexpr size_t kSmall = 64 * 1024;  // cheaper to copy or clear at once than to enqueue
+constexpr size_t kMostBuilders = 8;   // concurrent compiler processes
+constexpr size_t kBorrowFrom =
+    4 * 1024;  // smaller binaries are copied, which costs less than tracking
 
 Device open_device(const Config& config, const CacheFolders& folders) {
   try {
@@ -23,7 +24,7 @@ Device open_device(const Config& config, const CacheFolders& folders) {
     return device;
   } catch (Error& error) {
     restore_signal_handlers();
-    // PoCL has no device then, and would say nothing about the reason.
+    // PoCL then has no device, and gives no reason.
     if (folders.work.path().empty()) error.message += text(" ", folders.note());
     throw;
   }
@@ -65,7 +66,7 @@ Runtime::~Runtime() {
 }
 
 void Runtime::stop() {
-  // In this order: running commands may need the worker, and jobs refer to the scheduler.
+  // The order matters: running commands may need the worker, and jobs refer to the scheduler.
   compiler_.stop();
   scheduler_.stop();
   builder_.stop();
@@ -75,9 +76,11 @@ void Runtime::stop() {
   kernels_->leave();
 }
 
+bool Runtime::compiles() const { return kernels_ != nullptr && kernels_->compiles(); }
+
 void Runtime::abandon() {
   compiler_.stop();
-  // A driver that cannot go on ends the process from the middle of a build, and holds its locks.
+  // A driver that aborts calls exit() in the middle of a build, while it holds its locks.
   if (is_this_thread_among(device_.info().threads)) return;
   scheduler_.abandon();
   const bool built = builder_.abandon();
@@ -189,7 +192,7 @@ Counters Runtime::counters() const {
 }
 
 void Runtime::wait(CommandId id) {
-  // Shared with the listener, which may outlive this frame by a moment.
+  // Shared with the listener, which may outlive this call briefly.
   auto result = std::make_shared<std::promise<std::optional<Error>>>();
   auto ended = result->get_future();
   const auto outcome = scheduler_.watch(id, Token{0}, [result](CommandId, const Error* error) {

@@ -1,5 +1,5 @@
-// The runtime as a whole: one device with its memory, programs and scheduler. It knows nothing of
-// Erlang; native tests use it directly.
+// The runtime: one device with its memory, programs and scheduler. It includes no Erlang header;
+// native tests use it directly.
 #pragma once
 
 #include <atomic>
@@ -10,85 +10,88 @@
 #include <string>
 #include <vector>
 
-#include "runtime/buffer.hpp"
-#include "runtime/compiler.hpp"
 #include "runtime/config.hpp"
-#include "runtime/device.hpp"
-#include "runtime/memory_pool.hpp"
-#include "runtime/process_setup.hpp"
-#include "runtime/program.hpp"
-#include "runtime/readback.hpp"
-#include "runtime/scheduler.hpp"
-#include "runtime/worker.hpp"
+#include "runtime/device/device.hpp"
+#include "runtime/memory/buffer.hpp"
+#include "runtime/memory/memory_pool.hpp"
+#include "runtime/memory/readback.hpp"
+#include "runtime/process/process_setup.hpp"
+#include "runtime/process/worker.hpp"
+#include "runtime/program/compiler.hpp"
+#include "runtime/program/program.hpp"
+#include "runtime/schedule/scheduler.hpp"
 
 namespace dala {
 
 class DiskCache;
 class KernelStore;
 
-// What was done since the start, for those who want to see that something is not done again.
+// Totals since the start, by which tests and users can see that work is not repeated.
 struct Counters {
-  uint64_t allocations = 0;  // of memory that the pool did not have
-  uint64_t compiled = 0;     // programs, from source
-  uint64_t reads = 0;        // of buffers by the host
+  uint64_t allocations = 0;  // not served from the pool
+  uint64_t compiled = 0;     // programs built from source
+  uint64_t reads = 0;        // of buffers, by the host
   uint64_t bytes_in = 0;     // copied from the host
   uint64_t bytes_out = 0;    // copied to the host
 };
 
 class Runtime {
  public:
-  // Chooses a device; throws `no_device`. Takes a while: for worker threads only. `on_lost` is told
-  // once, from any thread, when the device does not come back from a command.
+  // Chooses and opens a device; throws `no_device`. Slow: for worker threads only. `on_lost` is
+  // called once, from any thread, when the device stops responding.
   explicit Runtime(const Config& config, std::function<void(const Error&)> on_lost = nullptr);
-  // Waits for what is on the device and joins every thread. A runtime whose device is lost must not
-  // be destroyed: kernels may still be running on its memory.
+  // Calls `stop`. A runtime whose device is lost must not be destroyed: kernels may still be
+  // running on its memory.
   ~Runtime();
 
   Runtime(const Runtime&) = delete;
   Runtime& operator=(const Runtime&) = delete;
 
-  // Waits for what is on the device and joins every thread; nothing can be submitted from then on.
+  // Waits for commands in flight and joins every thread; nothing can be submitted afterwards.
   void stop();
 
-  // The process is about to end: finishes what is being compiled and starts nothing more. Does
-  // not wait for the device, nor, where the driver itself ends the process, for its own threads.
+  // Whether a thread of the driver may be compiling.
+  bool compiles() const;
+
+  // The process is about to end: finishes running compilations and starts nothing more. Does not
+  // wait for the device, nor for the driver's own threads if one of them is ending the process.
   void abandon();
 
   const Config& config() const { return config_; }
-  // Where compiled kernels are kept, and where the driver works.
+  // The folders for compiled kernels, and for the driver's files.
   const CacheFolders& folders() const { return folders_; }
   const Device& device() const { return device_; }
   ProgramCache& programs() { return programs_; }
   MemoryPool& memory() { return *memory_; }
   Scheduler& scheduler() { return scheduler_; }
   Worker& worker() { return worker_; }
-  // For sources that are not ours, which may take as long as a build may.
+  // For foreign sources, whose builds may take up to the time limit.
   Worker& builder() { return builder_; }
 
-  // New buffers. None of these waits for the device: when the content does not reach it, the error
-  // is that of whoever reads the buffer.
+  // New buffers. None of these waits for the device: if the content does not reach it, reading the
+  // buffer fails.
   BufferPtr zeros(const TensorType& type);
-  // One that has no memory, for the stages of a pipeline only.
+  // A buffer without memory, for the stages of a pipeline only.
   BufferPtr temporary(const TensorType& type) { return std::make_shared<Buffer>(type); }
-  // `data` is copied before the call returns, or kept alive by `owner` and then used in place
-  // where the device can do that. `type.bytes()` bytes, of `owned` that the owner keeps alive.
+  // Copies `type.bytes()` bytes of `data` before it returns, or, if the device can use them in
+  // place, keeps `owner`, which keeps `owned` bytes alive.
   BufferPtr from_host(const TensorType& type, const void* data, std::shared_ptr<void> owner,
                       size_t owned = 0);
 
-  // Gives a buffer new content, in the same way and without an effect on commands submitted
-  // before. Throws `freed`.
+  // Replaces a buffer's content in the same way; commands submitted before still see the old
+  // content. Throws `freed`.
   void write(const BufferPtr& buffer, const void* data, std::shared_ptr<void> owner,
              size_t owned = 0);
 
-  // The bytes of a buffer as they are after everything submitted so far. The readback is good to
-  // use once `pending`, if any, has finished.
+  // The bytes of a buffer after all commands submitted so far. The readback is valid once
+  // `pending`, if set, has finished.
   struct Read {
     std::shared_ptr<Readback> readback;
     std::optional<CommandId> pending;
   };
   Read read(const BufferPtr& buffer, std::shared_ptr<Client> client);
-  // The same of `bytes` bytes from `offset` on, which are within the buffer. They are copied, so
-  // that they keep no other bytes of the buffer alive.
+  // Reads `bytes` bytes from `offset` on, which are within the buffer. They are copied, so that
+  // they do not keep the rest of the buffer alive.
   Read read_part(const BufferPtr& buffer, size_t offset, size_t bytes,
                  std::shared_ptr<Client> client);
 
@@ -99,8 +102,8 @@ class Runtime {
   std::vector<std::byte> read_now(const BufferPtr& buffer);
 
  private:
-  // Memory that holds these bytes already; null where the device has to be asked to copy them.
-  // `replaces`: it takes the place of memory of the same size.
+  // Memory that holds these bytes on return; null if a command has to copy them. With `replaces`,
+  // it replaces memory of the same size.
   StoragePtr at_once(const TensorType& type, const void* data, std::shared_ptr<void>& owner,
                      size_t owned, bool replaces);
   // Copies bytes from the host into a buffer, as a command.
@@ -111,7 +114,7 @@ class Runtime {
   Device device_;
   std::shared_ptr<MemoryPool> memory_;
   const std::shared_ptr<DiskCache> files_;
-  const std::shared_ptr<KernelStore> kernels_;  // null where the driver does not need it
+  const std::shared_ptr<KernelStore> kernels_;  // null unless the driver needs it
   Compiler compiler_;
   ProgramCache programs_;
   Worker worker_;

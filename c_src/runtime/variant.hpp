@@ -1,7 +1,6 @@
-// A std::variant whose copies survive a lack of memory. libstdc++ takes a variant of numbers,
-// strings and vectors for one that always has a value; when copying one of these throws, the
-// variant that is being made is destroyed with an index that is none (GCC bug 112591, mended in
-// GCC 13.3).
+// A std::variant that is safe to copy when memory runs out. libstdc++ treats a variant of numbers,
+// strings and vectors as never valueless; if copying an alternative throws, the variant under
+// construction is destroyed with an invalid index (GCC bug 112591, fixed in GCC 13.3).
 #pragma once
 
 #include <utility>
@@ -16,7 +15,7 @@ struct Variant : std::variant<Types...> {
   using Base::operator=;
 
   Variant() = default;
-  // The alternative is copied first, and moving it in does not throw.
+  // Copies the alternative first; moving it in does not throw.
   Variant(const Variant& other)
       : Base(std::visit(
             [](const auto& value) {

@@ -1,7 +1,7 @@
-# The heat equation on a plate: a custom kernel for one step, a pipeline of a hundred of them that is
-# replayed a hundred times, and a picture of the temperatures. Run it with
+# The heat equation on a plate: a custom kernel for one step, a pipeline that runs ten thousand times
+# with its two buffers swapped in between, and a picture of the temperatures. Run it with
 #
-#     mix run examples/numeric/heat.exs [picture.png] [replays]
+#     mix run examples/numeric/heat.exs [picture.png] [steps]
 
 defmodule Heat do
   alias Dala.Gpu.Compute
@@ -9,36 +9,29 @@ defmodule Heat do
   alias Dala.Media.Image
 
   @size 256
-  @steps 100
 
-  def run(path, replays) do
+  def run(path, steps) do
     register()
     plate = Compute.buffer_from_binary(start(), {@size, @size}, :f32)
     other = Compute.buffer_zeros({@size, @size}, :f32)
 
     # The rim keeps its temperature, so the plate nears the one solution that fits it.
-    pipeline =
-      Enum.reduce(1..div(@steps, 2), Pipeline.new(), fn _step, pipeline ->
-        pipeline
-        |> Pipeline.run_kernel(:heat_step, [plate], other, rate: 0.24)
-        |> Pipeline.run_kernel(:heat_step, [other], plate, rate: 0.24)
-      end)
+    pipeline = Pipeline.run_kernel(Pipeline.new(), :heat_step, [plate], other, rate: 0.24)
 
-    {microseconds, :ok} = :timer.tc(fn -> replay(pipeline, replays) end)
+    # Each step reads what the one before has written; the last result is in `other`.
+    {microseconds, :ok} =
+      :timer.tc(fn -> Pipeline.run(pipeline, times: steps, swap: [{plate, other}]) end)
+
     picture = Compute.buffer_zeros({@size, @size, 4}, :u8)
-    :ok = Compute.run_kernel(:heat_colours, [plate], picture)
+    :ok = Compute.run_kernel(:heat_colours, [other], picture)
     :ok = Image.write(Image.from_buffer(picture), path)
 
     mean = Compute.buffer_zeros({}, :f32)
-    :ok = Compute.run_kernel(:reduce_mean, [plate], mean)
+    :ok = Compute.run_kernel(:reduce_mean, [other], mean)
     [mean] = Compute.read_list(mean)
-    IO.puts("#{@steps * replays} steps in #{div(microseconds, 1000)} ms")
+    IO.puts("#{steps} steps in #{div(microseconds, 1000)} ms")
     IO.puts("mean temperature #{Float.round(mean, 2)}")
     IO.puts("wrote #{path}")
-  end
-
-  defp replay(pipeline, replays) do
-    Enum.each(1..replays, fn _run -> :ok = Pipeline.run(pipeline) end)
   end
 
   # 100 degrees along the upper edge, 0 along the others, and inside.
@@ -94,11 +87,11 @@ defmodule Heat do
   end
 end
 
-{path, replays} =
+{path, steps} =
   case System.argv() do
-    [path, replays] -> {path, String.to_integer(replays)}
-    [path] -> {path, 100}
-    [] -> {"heat.png", 100}
+    [path, steps] -> {path, String.to_integer(steps)}
+    [path] -> {path, 10_000}
+    [] -> {"heat.png", 10_000}
   end
 
-Heat.run(path, replays)
+Heat.run(path, steps)

@@ -38,7 +38,7 @@ defmodule Dala.Gpu do
   From Erlang, the module is `dala_gpu`.
   """
 
-  alias Dala.Gpu.Compute.{Argument, Buffer, Error}
+  alias Dala.Gpu.Compute.{Argument, Buffer, Error, Remote}
   alias Dala.Gpu.{Color, Picture, PictureFile, Surface}
 
   @typedoc "The pid of a surface, or the name of a supervised one."
@@ -114,6 +114,7 @@ defmodule Dala.Gpu do
   # Malformed pixels are rejected in the caller: they must not crash a surface that others use.
   defp pixels!(pixels) when is_binary(pixels), do: pixels
   defp pixels!(%Buffer{ref: ref} = buffer) when is_reference(ref), do: buffer
+  defp pixels!(%Buffer{ref: %Remote{}} = buffer), do: Buffer.read(buffer)
 
   defp pixels!(picture) do
     with implementation when implementation != nil <- Picture.impl_for(picture),

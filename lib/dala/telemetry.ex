@@ -67,8 +67,9 @@ defmodule Dala.Telemetry do
     {[:dala, :program, :build, :exception], "the call has raised", @ended, @build ++ @failure},
     {[:dala, :memory], "every 10 seconds once the device runs, while somebody listens",
      [:in_use, :peak, :pooled, :limit, :shared], []},
-    {[:dala, :device, :lost], "the device does not answer any more", [:system_time],
-     [:reason, :message]}
+    {[:dala, :device, :lost],
+     "the device does not answer any more, or the VM of an isolated one has ended",
+     [:system_time], [:reason, :message]}
   ]
 
   @doc """

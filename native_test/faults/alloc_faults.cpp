@@ -1,4 +1,4 @@
-// Replaces what the library allocates with: the operators, and two functions of the C library.
+// Replaces the library's allocation functions: the operators, and two functions of the C library.
 #include "faults/alloc_faults.hpp"
 
 #include <dlfcn.h>

@@ -1,17 +1,17 @@
-// Stands between the library and the allocator: makes one allocation fail.
+// Intercepts the allocator and makes one allocation fail.
 #pragma once
 
 namespace dala::test {
 
 class AllocFaults {
  public:
-  // From now on the nth allocation (1 is the next) of the library fails, once. Those that a driver
-  // makes do not count.
+  // From now on the nth allocation (1 is the next) of the library fails, once. Allocations of a
+  // driver do not count.
   static void arm(long nth);
-  // No fault; whether the one before happened.
+  // Removes the fault; returns whether it occurred.
   static bool disarm();
 
-  // Allocations that the action makes.
+  // The number of allocations that the action makes.
   template <typename Action>
   static long count(Action action) {
     arm(kNever);

@@ -1,5 +1,5 @@
-// Every allocation of the library fails once: an error or no consequence at all, nothing leaked,
-// and the same work succeeds right after.
+// Every allocation of the library fails once. The outcome is an error or success, nothing leaks,
+// and the same work succeeds afterwards.
 #include <doctest/doctest.h>
 
 #include "faults/alloc_faults.hpp"

@@ -29,11 +29,11 @@ thread_local int t_inside = 0;
 thread_local int t_callbacks = 0;
 const std::thread::id g_main = std::this_thread::get_id();
 
-// What is to fail. The number of calls is counted down under the lock.
+// The armed fault. Calls are counted down under the lock.
 struct Armed {
   std::mutex mutex;
   bool armed = false;
-  bool callback = false;  // the status of a callback, rather than a call
+  bool callback = false;  // fails the status of a callback instead of a call
   size_t function = 0;
   int left = 0;
   cl_int code = CL_SUCCESS;
@@ -41,7 +41,7 @@ struct Armed {
 };
 Armed g_armed;
 
-// The code that this call is to fail with; CL_SUCCESS for nearly all.
+// The code with which this call must fail; usually CL_SUCCESS.
 cl_int fault_of(size_t function, bool callback) {
   const std::lock_guard lock(g_armed.mutex);
   if (!g_armed.armed || g_armed.callback != callback) return CL_SUCCESS;
@@ -78,7 +78,7 @@ struct Inside {
   ~Inside() { --t_inside; }
 };
 
-// Passes a callback on, with another status where one is set.
+// Forwards a callback, with another status if one is armed.
 struct Redirected {
   void(CL_CALLBACK* notify)(cl_event, cl_int, void*);
   void* data;
@@ -111,7 +111,7 @@ struct Faulty<kFunction, kMember, Result (*)(Arguments...)> {
   }
 
  private:
-  // An object comes back, and the status in the last argument.
+  // For functions that return an object, and the status in their last argument.
   static Result creating_call(cl_int code, Arguments... arguments) {
     auto* status = std::get<sizeof...(Arguments) - 1>(std::tie(arguments...));
     if (code != CL_SUCCESS) {

@@ -1,5 +1,5 @@
-// Every OpenCL function fails once, with every code that it may return: an Error each time or no
-// consequence at all, nothing leaked, and the same work succeeds right after.
+// Every OpenCL function fails once, with every code that it may return. The outcome is an Error or
+// success, nothing leaks, and the same work succeeds afterwards.
 #include <doctest/doctest.h>
 
 #include "faults/cl_faults.hpp"
@@ -29,7 +29,7 @@ std::string describe(const Fault& fault, const std::string& where) {
               " (", fault.code, ") in ", where);
 }
 
-// The first call with all codes, and others with the first of them.
+// The first call with all codes, and later calls with the first code.
 std::vector<Fault> faults_of(const ClFaultSpec& spec, long calls) {
   std::vector<Fault> faults;
   if (calls == 0) return faults;
@@ -68,7 +68,7 @@ void fail_start(const Config& config, const Fault& fault, const Part& part) {
   }
   ClFaults::disarm();
   CHECK(ClFaults::live().empty());
-  // All codes come to much the same, so some of the second runs do.
+  // All codes take the same path, so only some second runs are needed.
   if (!thorough() && fault.code != fault.spec.codes.front()) return;
   CHECK_NOTHROW(run_fresh(config, part));
   CHECK(ClFaults::live().empty());
@@ -104,7 +104,7 @@ TEST_CASE("a call that fails while a device starts or a program is built") {
   const Config config = config_with(true);
   for (const ClFaultSpec& spec : cl_fault_specs()) {
     if (!starts(spec.function)) continue;
-    // Only of these kernels the arguments are asked for, and each has to be compiled apart.
+    // Arguments are only queried for custom kernels, each of which is compiled separately.
     const bool custom = spec.function >= ClFunction::clGetKernelInfo;
     const Part& part = part_named(custom ? "custom kernels" : "kernels");
     const long calls = calls_of(spec.function, [&] { run_fresh(config, part); });

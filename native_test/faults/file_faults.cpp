@@ -1,5 +1,4 @@
-// The functions here take the place of those of the C library in this process, also for drivers,
-// whose calls they pass on.
+// These functions replace those of the C library in this process. Calls of drivers are forwarded.
 #include "faults/file_faults.hpp"
 
 #include <dirent.h>
@@ -43,7 +42,7 @@ struct Armed {
 };
 Armed g_armed;
 
-// The errno that this call is to fail with; 0 for nearly all.
+// The errno with which this call must fail; usually 0.
 int fault_of(FileFunction function) {
   if (!ClFaults::in_library()) return 0;
   const auto index = static_cast<size_t>(function);

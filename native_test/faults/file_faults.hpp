@@ -1,5 +1,5 @@
-// Stands between the library and the C library's functions for files and processes: makes one call
-// fail with a given errno.
+// Intercepts the C library's functions for files and processes, and makes one call fail with a
+// given errno.
 #pragma once
 
 #include <string>
@@ -56,10 +56,10 @@ class FileFaults {
   // From now on the nth call (1 is the next) that the library makes of the function fails, once.
   // The call has no other effect, except that `close` does close.
   static void arm(FileFunction function, long nth, int error);
-  // No fault; whether the one before happened.
+  // Removes the fault; returns whether it occurred.
   static bool disarm();
 
-  // Calls by the library since the start.
+  // The number of calls by the library since the start.
   static long calls(FileFunction function);
 };
 

@@ -1,6 +1,5 @@
-// Every call for files and processes fails once: the library does without, or says so; no file
-// holds anything but what was written to it, no descriptor stays open, and the same work succeeds
-// right after.
+// Every call for files and processes fails once. The library copes or reports it; files only
+// contain what was written to them, no descriptor leaks, and the same work succeeds afterwards.
 #include <doctest/doctest.h>
 
 #include <cerrno>
@@ -11,12 +10,12 @@
 #include "faults/cl_faults.hpp"
 #include "faults/file_faults.hpp"
 #include "faults/recovery.hpp"
-#include "runtime/cache_folders.hpp"
-#include "runtime/child_process.hpp"
-#include "runtime/disk_cache.hpp"
-#include "runtime/files.hpp"
-#include "runtime/folders.hpp"
-#include "runtime/kernel_store.hpp"
+#include "runtime/process/files.hpp"
+#include "runtime/process/folders.hpp"
+#include "runtime/program/cache_folders.hpp"
+#include "runtime/program/child_process.hpp"
+#include "runtime/program/disk_cache.hpp"
+#include "runtime/program/kernel_store.hpp"
 #include "support/folder.hpp"
 
 namespace dala::test {
@@ -31,8 +30,8 @@ bool exists(const std::string& path) {
   return fs::exists(path);
 }
 
-// Work with files, in a folder of its own. It throws WrongResult for what is never right, and
-// returns whether everything has been done.
+// Work with files, in its own folder. Throws WrongResult for results that no fault excuses, and
+// returns whether everything succeeded.
 struct FilePart {
   const char* name;
   bool (*run)(const std::string& folder);
@@ -81,7 +80,7 @@ bool damaged_file(const std::string& folder) {
     std::fstream file(folder + "/damaged.bin", std::ios::in | std::ios::out | std::ios::binary);
     if (file) file.seekp(1000).put('x');
   }
-  // Whatever happens to it, damage is not taken for content.
+  // A damaged file must never be returned as content.
   if (cache.read("damaged.bin")) throw WrongResult("a damaged file was read");
   return good && !exists(folder + "/damaged.bin");
 }
@@ -99,14 +98,14 @@ bool folders(const std::string& folder) {
   Config config;
   config.cache_dir = deep + "/cache";
   const Store store = choose_store(config);
-  // What was asked for, or a sentence that says why not.
+  // Either the configured folder, or a note that says why not.
   if (store.folder != config.cache_dir && store.note.empty()) throw WrongResult("a choice");
   good = good && store.folder == config.cache_dir && store.note.empty();
   remove_all(folder + "/a");
   return good && !exists(folder + "/a");
 }
 
-// Plays the driver: a build leaves a folder with a mark.
+// Simulates the driver: a build leaves a folder with a mark.
 void play_build(const std::string& place) {
   const ClFaults::Pause pause;
   fs::create_directories(place);
@@ -171,7 +170,7 @@ std::string describe(const FileFaultSpec& spec, long nth, int error, const std::
   return text("call ", nth, " of ", spec.name, " fails with ", std::strerror(error), " in ", where);
 }
 
-// The calls to fail in: the first with all errors, others with one or the other.
+// The calls that fail: the first with all errors, later ones with one of them.
 std::vector<std::pair<long, int>> faults_of(long calls, long few) {
   std::vector<std::pair<long, int>> faults;
   if (calls == 0) return faults;
@@ -205,7 +204,7 @@ bool has_unfinished(const std::string& folder) {
 
 TEST_CASE("a call for a file that fails") {
   ClFaults::install();
-  engine();  // so that the work folder is there
+  engine();  // so that the work folder exists
   engine_of_process().reset();
   for (const FilePart& part : file_parts()) {
     const auto calls = calls_of([&] {
@@ -224,7 +223,7 @@ TEST_CASE("a call for a file that fails") {
         CHECK_NOTHROW(part.run(folder.path));
         FileFaults::disarm();
         CHECK(open_descriptors() == descriptors);
-        // A file that cannot be removed stays until it is old.
+        // A file that cannot be removed stays until it counts as abandoned.
         if (spec.function != FileFunction::unlink) CHECK_FALSE(has_unfinished(folder.path));
         CHECK(part.run(folder.path));
       }
@@ -258,7 +257,7 @@ TEST_CASE("a call for a file that fails while a device starts or a program is bu
       }
       FileFaults::disarm();
       CHECK(ClFaults::live().empty());
-      // Each errno comes to the same here, so some of the second runs do.
+      // Every errno takes the same path here, so only some second runs are needed.
       if (thorough() || error == kErrors[0]) CHECK_NOTHROW(run());
       CHECK(open_descriptors() == descriptors);
     }

@@ -8,7 +8,7 @@
 namespace dala::test {
 namespace {
 
-uint64_t in_use() { return engine().runtime().memory().info().in_use; }
+uint64_t bytes_in_use() { return engine().runtime().memory().info().in_use; }
 
 }  // namespace
 
@@ -29,12 +29,12 @@ void run_faulted(const Part& part) {
 }
 
 bool all_given_back() {
-  // Nothing is on the device.
+  // Waits until nothing is in flight.
   engine().runtime().scheduler().alone([] {});
-  // Memory goes back after a command has ended, on whichever thread that was.
+  // Memory is released after a command has ended, on whichever thread ended it.
   const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(10);
-  while (in_use() != 0 && std::chrono::steady_clock::now() < until) std::this_thread::yield();
-  return in_use() == 0;
+  while (bytes_in_use() != 0 && std::chrono::steady_clock::now() < until) std::this_thread::yield();
+  return bytes_in_use() == 0;
 }
 
 void check_recovered(const Part& part) {

@@ -1,4 +1,4 @@
-// What has to hold after every fault.
+// Invariants that must hold after every fault.
 #pragma once
 
 #include <doctest/doctest.h>
@@ -10,20 +10,19 @@ namespace dala::test {
 // Settings of the environment.
 Config config_with(bool zero_copy);
 
-// Runs a part in which something fails: success or an error, and never a wrong result.
+// Runs a part with a fault: it may succeed or fail, but never return a wrong result.
 void run_faulted(const Part& part);
 
-// The memory of everything that has ended is given back.
+// Whether the memory of everything that has ended is released.
 bool all_given_back();
 
-// Nothing is leaked, and the same work succeeds.
+// Checks that nothing leaks, and that the same work succeeds.
 void check_recovered(const Part& part);
 
-// All faults instead of some of them.
+// Whether to try all faults instead of a sample.
 bool thorough();
 
-// Some of the numbers 1..count: all where they are few, and otherwise the first ones and others
-// evenly apart.
+// A sample of 1..count: all if there are few, otherwise the first ones and others evenly spaced.
 std::vector<long> some_of(long count, long few);
 
 }  // namespace dala::test

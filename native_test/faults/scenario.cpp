@@ -9,7 +9,7 @@
 
 #include "kernels/custom/custom_kernel.hpp"
 #include "model/model.hpp"
-#include "runtime/reservation.hpp"
+#include "runtime/schedule/reservation.hpp"
 #include "support/bytes.hpp"
 #include "support/onnx_writer.hpp"
 #include "support/pipeline.hpp"
@@ -37,7 +37,7 @@ std::vector<float> without_negative(std::vector<float> values) {
 Runtime& runtime() { return engine().runtime(); }
 
 void uploads_and_reads() {
-  // Larger than what is copied on the spot, and at an address where it cannot stay.
+  // Too large to be copied at once, and too misaligned to be borrowed.
   constexpr size_t kCount = 40'000;
   auto owner = std::make_shared<std::vector<std::byte>>(kCount * sizeof(float) + 1);
   const std::vector<float> values = ramp(kCount);
@@ -47,13 +47,13 @@ void uploads_and_reads() {
   expect(read<float>(uploaded) == values, "an upload");
   runtime().write(uploaded, owner->data() + 1, owner);
   expect(read<float>(uploaded) == values, "a write");
-  // Aligned: used in place, where the device can.
+  // Aligned: borrowed, if the device allows it.
   expect(read<float>(buffer(values)) == values, "a buffer that may be borrowed");
   expect(read<float>(buffer(ramp(3))) == ramp(3), "a small buffer");
 }
 
 void fills() {
-  for (int round = 0; round < 2; ++round) {  // the second time from memory that was used before
+  for (int round = 0; round < 2; ++round) {  // the second round reuses memory
     const BufferPtr zero = zeros(DType::u8, {100'000});
     expect(read<uint8_t>(zero) == std::vector<uint8_t>(100'000, 0), "a buffer of zeros");
     run("fill", {}, zero, {{"value", int64_t{7}}});
@@ -66,7 +66,7 @@ void kernels() {
   const BufferPtr y = zeros(DType::f32, {300});
   run("relu", {x}, y);
   expect(read<float>(y) == without_negative(ramp(300)), "relu");
-  // In place, under a binary that shows the input: the output moves to memory of its own.
+  // In place, while a binary shows the input: the output gets fresh memory.
   const auto shown = runtime().read(x, nullptr);
   run("relu", {x}, x);
   expect(read<float>(x) == without_negative(ramp(300)), "relu in place");
@@ -80,7 +80,7 @@ void copies() {
   expect(read<float>(to) == ramp(50), "a copy");
 }
 
-// A kernel that writes only some elements, under a binary that shows the others.
+// A kernel that writes only some elements, while a binary shows the buffer.
 void drawing() {
   const BufferPtr image = zeros(DType::u8, {4, 4, 4});
   const auto shown = runtime().read(image, nullptr);
@@ -96,7 +96,7 @@ void drawing() {
   expect(read<uint8_t>(image) == expected, "a rectangle");
 }
 
-// The place in the order comes first, the stages later.
+// A reservation: first the place in the order, later the stages.
 void reserved_commands() {
   const BufferPtr x = buffer(ramp(100));
   const BufferPtr y = zeros(DType::f32, {100});
@@ -126,7 +126,7 @@ void pipelines() {
   }
 }
 
-// Commands that a library enqueues by itself.
+// Commands that a library enqueues itself.
 void calls() {
   const BufferPtr from = buffer(ramp(20));
   const BufferPtr to = zeros(DType::f32, {20});
@@ -162,7 +162,7 @@ void custom_kernels() {
   expect(read<float>(y) == expected, "a custom kernel");
 }
 
-// A convolution of ones over an image of ones, and what follows it: layers of a sequence.
+// A convolution of ones over an image of ones, followed by the layers of a sequence.
 void models() {
   OnnxWriter writer;
   writer.input("x", {1, 8, 4, 4}).output("y");
@@ -197,7 +197,7 @@ void profiles() {
   expect(read<float>(y) == without_negative(ramp(10)), "a profiled kernel");
 }
 
-// Readings from another thread than the one that waits.
+// Read by another thread than the waiting one.
 class Limit {
  public:
   void start(std::string what) {

@@ -1,5 +1,5 @@
-// What a fault is put into: something of everything that the library does with a device, in parts
-// that compare their results with numbers computed here.
+// The work into which faults are injected: a sample of everything that the library does with a
+// device, in parts that compare their results with numbers computed here.
 #pragma once
 
 #include <functional>
@@ -10,7 +10,7 @@
 
 namespace dala::test {
 
-// Results that are not what they should be: never the consequence of a fault.
+// A wrong result, which no fault excuses.
 struct WrongResult : std::logic_error {
   using std::logic_error::logic_error;
 };
@@ -20,11 +20,11 @@ struct Part {
   void (*run)();
 };
 
-// On the engine of the process. Each part throws an Error, or WrongResult.
+// The parts, on the engine of the process. Each may throw an Error, or WrongResult.
 const std::vector<Part>& parts();
 const Part& part_named(const std::string& name);
 
-// The engine of the process, for as long as this lives.
+// The engine of the process, for the lifetime of this object.
 class ScopedEngine {
  public:
   explicit ScopedEngine(const Config& config) {
@@ -35,7 +35,7 @@ class ScopedEngine {
   ScopedEngine& operator=(const ScopedEngine&) = delete;
 };
 
-// Ends the process when something takes much longer than it should, and says what it was.
+// Ends the process with a message if a part takes much longer than it should.
 class Watchdog {
  public:
   explicit Watchdog(std::string what);

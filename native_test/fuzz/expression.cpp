@@ -12,8 +12,8 @@ namespace {
 
 constexpr uint64_t kCompileOneIn = 512;
 
-// What a formula may not have, written down a second time: outside of parentheses it ends nothing
-// and begins nothing.
+// An independent check: outside of parentheses, an accepted formula contains nothing that could end
+// it or start something else.
 void check_accepted(const std::string& formula) {
   int open = 0;
   for (unsigned char c : formula) {

@@ -11,7 +11,7 @@
 namespace dala::test::fuzz {
 namespace {
 
-// Loads, and sees to it that nothing of the model stays behind.
+// Loads a model, and checks that nothing of it remains.
 void load(Input file, const std::string& folder) {
   MemoryPool& memory = engine().runtime().memory();
   const uint64_t before = memory.info().in_use;
@@ -20,7 +20,7 @@ void load(Input file, const std::string& folder) {
   } catch (const Error&) {
     // The file is refused, with a reason.
   }
-  // Uploads and packed weights belong to commands until these are done.
+  // Uploads and packed weights belong to commands until these end.
   engine().runtime().scheduler().alone([] {});
   if (memory.info().in_use != before) finding("memory of a model that is gone is still in use");
 }
@@ -37,7 +37,7 @@ void run_tfjs(Input input) {
   std::ofstream(folder / "weights.bin", std::ios::binary)
       .write(reinterpret_cast<const char*>(weights.data()),
              static_cast<std::streamsize>(weights.size()));
-  // Without the brace it would be read as another format.
+  // Without the brace, another importer would read it.
   if (json == 0 || input[0] != std::byte{'{'}) return;
   load(input.first(json), folder.str());
 }

@@ -1,5 +1,5 @@
-// Picture files. A checksum that does not fit ends the reading of a PNG file before anything of
-// interest, so mutated ones mostly get checksums that do.
+// Picture files. A PNG chunk with a wrong checksum is rejected early, so mutated chunks usually get
+// a valid one.
 #include "media/picture.hpp"
 
 #include <cstring>
@@ -42,7 +42,7 @@ void run_picture(Input file) {
     if (picture.bytes() != static_cast<size_t>(picture.width * picture.height) * 4) {
       finding("a picture of another size than it says");
     }
-    // The last pixel is there to be read.
+    // The last pixel must be readable.
     [[maybe_unused]] static volatile uint8_t seen;
     seen = std::to_integer<uint8_t>(picture.data()[picture.bytes() - 1]);
   } catch (const Error&) {

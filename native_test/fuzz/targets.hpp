@@ -1,5 +1,5 @@
-// The native fuzz targets: what each does with an input, and how inputs are made from others. An
-// input is good, or an `Error` says what is wrong with it; anything else is a finding.
+// The native fuzz targets: what each does with an input, and how it mutates inputs. An input is
+// accepted, or rejected with an `Error`; anything else is a finding.
 #pragma once
 
 #include <cstddef>
@@ -15,11 +15,11 @@ using Input = std::span<const std::byte>;
 struct Target {
   const char* name;
   void (*run)(Input input);
-  // Changes an input in place and gives its new size; null for what libFuzzer does by itself.
+  // Mutates an input in place and returns its new size; null to use libFuzzer's mutations.
   size_t (*mutate)(uint8_t* data, size_t size, size_t most, unsigned seed);
 };
 
-void run_model(Input file);       // ONNX or TFLite, told apart by what is in the file
+void run_model(Input file);       // ONNX or TFLite, by content
 void run_tfjs(Input input);       // model.json, a zero byte, the bytes of the weights
 void run_picture(Input file);     // PNG, JPEG or BMP
 void run_expression(Input text);  // a byte for the numbers of inputs and parameters, the formula

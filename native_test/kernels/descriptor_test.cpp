@@ -1,4 +1,4 @@
-// What validation accepts, completes and refuses.
+// Validation: accepted and rejected calls, and default parameters.
 #include <doctest/doctest.h>
 
 #include <cmath>

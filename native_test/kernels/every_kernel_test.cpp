@@ -1,7 +1,7 @@
-// Every kernel in the registry against its reference: once into a buffer of its own, and once into
-// each input that the output may be. A program is compiled for each element type, which takes most
-// of the time, so each kernel meets the six common types and two of the others, picked by its name;
-// DALA_TEST_ALL=1 tests all that it lists.
+// Compares every kernel in the registry with its reference: once with a separate output, and once
+// with the output aliasing each input that may be it. Compiling a program per element type takes
+// most of the time, so each kernel is tested with the six common types and two of the others,
+// picked by its name; DALA_TEST_ALL=1 tests all types that it lists.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -35,7 +35,7 @@ void run_case(const std::string& kernel, const Subject& subject, const Case& exa
   std::vector<Tensor> inputs;
   for (const TensorType& type : example.inputs) inputs.push_back(random_tensor(type, random));
   if (subject.prepare) subject.prepare(example, inputs);
-  // The reference starts from what the device gets.
+  // The reference starts from the values that the device gets.
   for (Tensor& input : inputs) {
     if (is_narrow_float(input.type.dtype)) input = from_bytes(input.type, to_bytes(input));
   }
@@ -43,7 +43,7 @@ void run_case(const std::string& kernel, const Subject& subject, const Case& exa
   const long double tolerance =
       example.output.dtype == DType::f64 ? subject.f64_tolerance : subject.f32_tolerance;
 
-  // -1: an output of its own, which does not hold zeros by chance.
+  // -1: a separate output, which is not zeroed.
   for (int alias = -1; alias < static_cast<int>(inputs.size()); ++alias) {
     if (alias >= 0 && inputs[static_cast<size_t>(alias)].type != example.output) continue;
     std::vector<BufferPtr> buffers;
@@ -61,7 +61,7 @@ void run_case(const std::string& kernel, const Subject& subject, const Case& exa
                   ": ", problem.value_or(""));
     if (problem) return;
 
-    // Inputs that are not the output keep their bytes.
+    // Inputs that do not alias the output keep their bytes.
     for (size_t i = 0; i < inputs.size(); ++i) {
       if (buffers[i] == output) continue;
       const bool kept = engine().runtime().read_now(buffers[i]) == to_bytes(inputs[i]);
@@ -76,7 +76,7 @@ bool common(DType dtype) {
   return std::find(std::begin(kCommon), std::end(kCommon), dtype) != std::end(kCommon);
 }
 
-// The sum of the letters, rather than std::hash, makes the same choice everywhere.
+// A sum of the characters instead of std::hash, which differs between platforms.
 std::vector<DType> tested_types(const Descriptor& descriptor) {
   const char* all = std::getenv("DALA_TEST_ALL");
   if (all != nullptr && std::string(all) == "1") return descriptor.dtypes;
@@ -101,7 +101,7 @@ TEST_CASE("every built-in kernel has a reference") {
   }
 }
 
-// A subcase each, so that one of them can be run: --subcase=conv2d.
+// One subcase per kernel, so that a single one can be run: --subcase=conv2d.
 TEST_CASE("every kernel gives what its reference gives") {
   for (const auto& descriptor : engine().registry().list()) {
     const auto found = subjects().find(descriptor->name);

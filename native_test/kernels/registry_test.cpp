@@ -1,4 +1,4 @@
-// Finding kernels by name, and adding to them.
+// Lookup and registration of kernels.
 #include "kernels/registry.hpp"
 
 #include <doctest/doctest.h>

@@ -1,5 +1,5 @@
-// Outputs that are too large for the caches, which CPU kernels write in their own way: at sizes and
-// places that are no multiple of anything.
+// Outputs larger than the caches, which CPU kernels write with non-temporal stores, at odd sizes
+// and offsets.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -16,7 +16,7 @@ constexpr int64_t kCount = kRows * kColumns;
 
 float pattern(int64_t i) { return static_cast<float>(i % 1013) / 64 - 7; }
 
-// A buffer in place on memory that is aligned for its elements and for nothing else.
+// A borrowed buffer whose memory is only aligned for its elements.
 template <typename T>
 BufferPtr unaligned_buffer(Shape shape, const std::function<T(int64_t)>& element) {
   const TensorType type = checked_type(dtype_of<T>(), std::move(shape));
@@ -27,7 +27,7 @@ BufferPtr unaligned_buffer(Shape shape, const std::function<T(int64_t)>& element
   return engine().runtime().from_host(type, owner->data() + 1, owner);
 }
 
-// Index of the first element that is not what it should be, -1 when all are.
+// The index of the first wrong element, or -1.
 template <typename T>
 int64_t first_wrong(const BufferPtr& output, const std::function<bool(int64_t, T)>& right) {
   const std::vector<T> elements = read<T>(output);

@@ -7,9 +7,9 @@
 #include <iterator>
 
 #include "kernels/descriptor.hpp"
-#include "model/tfjs/keras_layer.hpp"
-#include "model/tfjs/table.hpp"
-#include "model/tflite/ops/table.hpp"
+#include "model/import/tfjs/layers/table.hpp"
+#include "model/import/tfjs/table.hpp"
+#include "model/import/tflite/table.hpp"
 
 namespace dala::test {
 namespace {
@@ -49,7 +49,8 @@ TEST_CASE("the guide lists the operators of TF.js") {
       row("Rearranging", tfjs::movement_operators()) +
       row("Looking up, and tensors from shapes", tfjs::indexing_operators()) +
       row("Reducing, and along one axis", tfjs::reduction_operators()) +
-      "| Layers of layers models | " + join(tfjs::keras_layer_names(), ", ") + " |\n";
+      row("Arrays and lists of tensors", tfjs::list_operators()) + "| Layers of layers models | " +
+      join(tfjs::keras_layer_names(), ", ") + " |\n";
   for (const std::string& name : tfjs::operator_names()) {
     CAPTURE(name);
     CHECK(table.find(" " + name) != std::string::npos);

@@ -3,7 +3,7 @@
 
 #include <doctest/doctest.h>
 
-#include "runtime/reservation.hpp"
+#include "runtime/schedule/reservation.hpp"
 #include "support/engine_fixture.hpp"
 #include "support/onnx_writer.hpp"
 #include "support/pipeline.hpp"

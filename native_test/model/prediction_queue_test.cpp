@@ -48,7 +48,34 @@ struct Posted {
 
 }  // namespace
 
-TEST_CASE("a client has few predictions under way, and another one is not held up by it") {
+TEST_CASE("predictions in a line of their own start one after the other") {
+  Posted posted;
+  for (int i = 0; i < 3; ++i) {
+    posted.queue.push_in_order(2, [&posted, i](const PredictionQueue::Ticket& ticket) {
+      posted.order.push_back(i);
+      posted.tickets.push_back(ticket);
+    });
+  }
+  posted.run();
+  CHECK(posted.order == std::vector<int>{0});
+  posted.finish();
+  posted.run();
+  CHECK(posted.order == std::vector<int>{0, 1});
+  posted.finish();
+  posted.run();
+  CHECK(posted.order == std::vector<int>{0, 1, 2});
+}
+
+TEST_CASE("all who wait for room in one line are told") {
+  Posted posted;
+  for (int i = 0; i < 100; ++i) posted.push(1);
+  int told = 0;
+  for (int i = 0; i < 3; ++i) CHECK(posted.queue.hold_back(1, [&told] { ++told; }));
+  for (posted.run(); !posted.tickets.empty(); posted.run()) posted.finish();
+  CHECK(told == 3);
+}
+
+TEST_CASE("a client has few predictions in flight, and does not hold up another one") {
   Posted posted;
   for (int i = 0; i < 20; ++i) posted.push(1);
   posted.run();
@@ -106,7 +133,7 @@ TEST_CASE("a client with many predictions waiting is told when there is room") {
   CHECK(told == 1);
 }
 
-TEST_CASE("what has not started can be dropped") {
+TEST_CASE("predictions that have not started can be dropped") {
   Posted posted;
   for (int i = 0; i < 10; ++i) posted.push(1);
   posted.queue.clear();
@@ -120,7 +147,7 @@ TEST_CASE("what has not started can be dropped") {
   CHECK(posted.order.size() == 5);
 }
 
-TEST_CASE("a prediction that cannot be started for want of memory is refused, or starts later") {
+TEST_CASE("a prediction that cannot be started for lack of memory is refused, or starts later") {
   Posted posted;
   posted.refused = 1;
   CHECK_THROWS_AS(posted.push(1), std::bad_alloc);
@@ -138,7 +165,7 @@ TEST_CASE("a prediction that cannot be started for want of memory is refused, or
   posted.run();
   CHECK(posted.order.size() == 6);
   while (!posted.tickets.empty()) posted.finish();
-  // With none under way there is nobody else to start it.
+  // With none in flight, no ticket would start it later.
   posted.order.clear();
   for (int i = 0; i < 5; ++i) posted.push(2);
   posted.run();

@@ -1,4 +1,5 @@
-// Layouts over random lives: nothing overlaps that is needed at the same time, and little is lost.
+// Layouts over random live ranges: ranges that overlap in time do not alias, and little memory is
+// wasted.
 #include "plan/arena.hpp"
 
 #include <doctest/doctest.h>
@@ -47,7 +48,8 @@ void check_apart(const std::vector<LiveRange>& ranges, const Arena& arena, size_
 std::vector<LiveRange> random_ranges(std::mt19937& random, size_t count) {
   std::vector<LiveRange> ranges;
   for (size_t i = 0; i < count; ++i) {
-    // Most are needed by the next step only, some for long; sizes differ by orders of magnitude.
+    // Most values are used by the next step only, some for long; sizes differ by orders of
+    // magnitude.
     const size_t life = random() % 4 == 0 ? random() % count : random() % 3;
     const size_t bytes = random() % (size_t{1} << (1 + random() % 16));
     ranges.push_back({bytes, i, std::min(i + life, count - 1)});
@@ -73,7 +75,7 @@ TEST_CASE("what is needed at the same time lies apart") {
 }
 
 TEST_CASE("a chain of layers takes what its largest one does") {
-  // Pieces that are handed on whole would take 100 + 60 + 60.
+  // Reusing whole blocks would take 100 + 60 + 60.
   const std::vector<LiveRange> chain{{60, 0, 1}, {100, 1, 2}, {60, 2, 4}, {10, 3, 4}, {50, 4, 5}};
   const Arena arena = lay_out(chain, 1, 1000);
   check_apart(chain, arena, 1);
@@ -89,7 +91,7 @@ TEST_CASE("pieces are no larger than the device allows") {
   CHECK(arena.pieces.size() > 1);
   for (size_t bytes : arena.pieces) CHECK(bytes <= most);
 
-  // Except for what cannot be had at all.
+  // A value larger than a piece gets a piece of its own.
   const Arena beyond = lay_out({{10, 0, 2}, {250, 0, 2}, {20, 1, 2}}, 1, 100);
   check_apart({{10, 0, 2}, {250, 0, 2}, {20, 1, 2}}, beyond, 1);
   CHECK(std::count_if(beyond.pieces.begin(), beyond.pieces.end(),

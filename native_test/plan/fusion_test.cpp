@@ -33,7 +33,7 @@ std::vector<BufferPtr> buffers(const std::vector<plan::ValuePtr>& values) {
   return result;
 }
 
-// Writes to the elements with an even index only.
+// A kernel that only writes elements with an even index.
 const char* every_other() {
   static const bool registered = [] {
     CustomSource source;
@@ -65,13 +65,13 @@ TEST_CASE("a chain in place becomes one kernel that writes once") {
   TestPipeline::run(plan);
   const std::vector<float> got = read<float>(a);
   for (size_t i = 0; i < x.size(); ++i) CHECK_MESSAGE(got[i] == -std::max(3 * x[i], 0.0F), i);
-  // Again, on memory that was read meanwhile and so may not be written to: nothing is above 0.
+  // Again, on memory that was read meanwhile and must not be written: no element is above 0.
   TestPipeline::run(plan);
   for (float each : read<float>(a)) CHECK(each == 0.0F);
 }
 
-// With x * x - round(x * x), a product that went on in more precision than the type has would
-// show: the difference of the two is exactly what rounding took away.
+// x * x - round(x * x) would reveal a product of higher precision than the type's: the difference
+// is the rounding error.
 TEST_CASE("values between stages are rounded as if they had been written") {
   const size_t count = 10'000;
   const std::vector<float> x = floats(count);
@@ -88,7 +88,7 @@ TEST_CASE("values between stages are rounded as if they had been written") {
   for (size_t i = 0; i < count; ++i) CHECK_MESSAGE(got[i] == 0.0F, i);
 }
 
-// On CPUs these run in sections, block by block, with values that pass over several of them.
+// On CPUs these run in sections, block by block, with values that cross several sections.
 TEST_CASE("long functions share a kernel") {
   const Shape shape{5, 1300};
   const std::vector<float> x = floats(6500);
@@ -122,7 +122,7 @@ TEST_CASE("what can be seen is written, what is overwritten unseen is not") {
   auto a = buffer<float>({1, 2, 3});
   auto b = zeros(DType::f32, {3});
   TestPipeline pipeline;
-  // b is written three times, a twice; each of the last is there at the end.
+  // b is written three times, a twice; the last value of each must remain.
   pipeline.add("scalar_mul", {a}, b, scalar(2))
       .add("neg", {b}, a)
       .add("elementwise_add", {a, b}, b);
@@ -208,12 +208,12 @@ TEST_CASE("groups end at barriers, other kernels, other shapes and full kernels"
   }
 
   SUBCASE("and those with many parameters") {
-    auto x = buffer<double>({3});
+    auto x = buffer<int64_t>({3});
     TestPipeline many;
     for (int i = 0; i < 20; ++i) many.add("scalar_mul", {x}, x, scalar(2));
     CHECK(groups(many.plan()) == "0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 | 16 17 18 19");
     many.run();
-    CHECK(read<double>(x) == std::vector<double>{3 * std::pow(2.0, 20)});
+    CHECK(read<int64_t>(x) == std::vector<int64_t>{3 << 20});
   }
 }
 
@@ -254,13 +254,13 @@ TEST_CASE("temporary buffers") {
     pipeline.add("softmax", {a}, t[0]).add("neg", {t[0]}, t[1]).add("softmax", {t[1]}, t[2]);
     pipeline.barrier().add("neg", {t[2]}, t[3]).barrier().add("exp", {t[3]}, a);
     const PipelinePlan plan = pipeline.plan();
-    // Every one of these kernels works in place, so each takes over the memory of its input.
+    // All of these kernels work in place, so each takes over the memory of its input.
     CHECK(plan.temporary_bytes() == 4000);
     const uint64_t before = runtime.memory().info().in_use;
     TestPipeline::run(plan);
     CHECK(runtime.memory().info().in_use == before);
     CHECK(runtime.memory().info().peak >= before + 4000);
-    // 1000 numbers that add up to 1, and those of exp(-x) that do.
+    // 1000 numbers that add up to 1, and the same for exp(-x).
     double sum = 0;
     for (float each : read<float>(a)) sum += -std::log(each);
     CHECK(sum == doctest::Approx(1.0));
@@ -274,10 +274,10 @@ TEST_CASE("temporary buffers") {
     auto soft = temporary(DType::f32, {1000});
     TestPipeline pipeline;
     pipeline.add("elementwise_add", {a, zeros(DType::f32, {10, 1})}, wide);
-    pipeline.add("reduce_sum", {wide}, sum, {{"axis", int64_t{0}}});  // beside `wide`
+    pipeline.add("reduce_sum", {wide}, sum, {{"axis", int64_t{0}}});  // live together with `wide`
     pipeline.add("softmax", {a}, soft).add("elementwise_mul", {sum, soft}, b);
     const PipelinePlan plan = pipeline.plan(false);
-    // `soft` lies where `wide` was: 40000 bytes, rounded up, and `sum`.
+    // `soft` aliases `wide`: 40000 bytes, rounded up, and `sum`.
     CHECK(plan.temporary_bytes() >= 44'000);
     CHECK(plan.temporary_bytes() < 45'000);
     for (int i = 0; i < 2; ++i) TestPipeline::run(plan);
@@ -369,7 +369,7 @@ TEST_CASE("a command that does not run leaves all outputs as they were") {
   std::vector<float> x = floats(5000);
   auto a = buffer(x);
   auto b = buffer(x);
-  read<float>(b);  // shown to somebody, so the pipeline writes elsewhere
+  read<float>(b);  // exported, so the pipeline writes to fresh memory
   TestPipeline pipeline;
   pipeline.add("neg", {a}, a).add("exp", {a}, b).add("softmax", {a}, a).add("softmax", {b}, b);
   const PipelinePlan plan = pipeline.plan();

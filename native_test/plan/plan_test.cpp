@@ -1,4 +1,4 @@
-// Random graphs of stages on integers, planned into shared memory, against the same on the host.
+// Random graphs of stages on integers, planned into shared memory, compared with the host.
 #include "plan/plan.hpp"
 
 #include <doctest/doctest.h>
@@ -7,7 +7,7 @@
 #include <numeric>
 #include <random>
 
-#include "model/primitives.hpp"
+#include "model/build/primitives.hpp"
 #include "support/engine_fixture.hpp"
 
 namespace dala::test {
@@ -20,7 +20,7 @@ using Numbers = std::vector<uint32_t>;
 
 constexpr size_t kLongest = 20'000;
 
-// A graph that grows by sums, which may be worked out in place, joins and cuts.
+// A graph that grows by sums, which may be computed in place, concatenations and slices.
 struct RandomGraph {
   model::SharedConstants constants;
   model::Build build{engine(), constants, model::Build::Mode::plan};
@@ -42,7 +42,7 @@ struct RandomGraph {
     expected.push_back(std::move(numbers));
   }
 
-  // One of the latest most often, so that most of them do not live long.
+  // Usually one of the latest values, so that most live ranges are short.
   size_t pick(std::mt19937& random) const {
     const size_t back = random() % 4 == 0 ? random() % tensors.size() : random() % 3;
     return tensors.size() - 1 - std::min(back, tensors.size() - 1);
@@ -78,7 +78,7 @@ struct RandomGraph {
                 Plan::Memory::kept);
   }
 
-  // What it would take if nothing were shared.
+  // The bytes needed without aliasing.
   size_t apart() const {
     size_t sum = 0;
     for (const Tensor& tensor : tensors) sum += tensor.bytes();
@@ -100,7 +100,7 @@ TEST_CASE("tensors that share memory do not spoil each other") {
     graph.build.copy(graph.tensors.back(), output);
     const Plan plan = graph.plan_for(output);
     CHECK(plan.bytes() <= graph.apart());
-    // Twice at once: the second follows the first wherever they use the same memory.
+    // Two runs at once: hazards order them wherever they use the same memory.
     Runtime& runtime = engine().runtime();
     const BufferPtr given = buffer(input);
     const Plan::Bound first = plan.bind(runtime, {given});
@@ -123,7 +123,7 @@ TEST_CASE("what ends before a large output is written lies in its memory") {
   for (int64_t at : {7, 5, 3, 1}) early = part(graph.build, early, 0, at, early.dim(0) - at);
   const Tensor output = concat(graph.build, {early, early, early}, 0);
   const Plan plan = graph.plan_for(output);
-  // Only the last one is needed while the output is written.
+  // Only the last value is live while the output is written.
   CHECK(plan.bytes() == early.bytes());
   Runtime& runtime = engine().runtime();
   const Plan::Bound bound = plan.bind(runtime, {buffer(input)});
@@ -134,7 +134,7 @@ TEST_CASE("what ends before a large output is written lies in its memory") {
   }
   CHECK(read<uint32_t>(bound.outputs[0]) == expected);
 
-  // An output that somebody brings along is seen only when it is done.
+  // No temporary aliases an output that the caller provides.
   const BufferPtr given = zeros(DType::u32, output.shape);
   for (Plan::Memory memory : {Plan::Memory::kept, Plan::Memory::fresh}) {
     runtime.wait(runtime.scheduler().submit(plan.bind(runtime, {buffer(input)}, {given}, memory),

@@ -1,5 +1,5 @@
-// Random pipelines give the same bytes fused and not: stages of all kinds, shapes that broadcast,
-// element types, buffers that are inputs and outputs at once, temporary ones.
+// Random pipelines compute the same bytes with and without fusion: stages of all kinds, shapes that
+// broadcast, element types, aliased and temporary buffers.
 #include <doctest/doctest.h>
 
 #include <random>
@@ -19,9 +19,9 @@ struct Variable {
   bool temporary = false;
 };
 
-// A stage by the numbers of its variables.
+// A stage, by the indices of its variables.
 struct Choice {
-  std::string kernel;  // "barrier" and "copy" are none
+  std::string kernel;  // or "barrier", or "copy"
   std::vector<size_t> inputs;
   size_t output = 0;
   Params params = {};
@@ -72,7 +72,7 @@ class Generator {
     return shape;
   }
 
-  // One that has a value; whole: of the full shape.
+  // A variable that has a value; with `whole`, of the full shape.
   std::optional<size_t> readable(DType dtype, bool whole) {
     std::vector<size_t> found;
     for (size_t i = 0; i < script_.variables.size(); ++i) {
@@ -87,7 +87,7 @@ class Generator {
     const size_t output = random_() % script_.variables.size();
     const TensorType& type = script_.variables[output].type;
     const bool whole = type.shape == shape_;
-    // Small outputs are rare, since each of them ends a group, and read only themselves.
+    // Small outputs are rare, since each ends a group, and only read small inputs.
     if (!whole && random_() % 4 != 0) return;
     const auto source = [&](DType dtype) {
       return whole ? readable(dtype, false) : std::optional<size_t>(output);
@@ -163,7 +163,7 @@ std::vector<std::vector<std::byte>> run_twice(const Script& script, bool fuse, s
   *launches = plan.nodes().size();
   TestPipeline::run(plan);
   std::vector<std::vector<std::byte>> result;
-  // Reading in between has the second run write elsewhere.
+  // A read between the runs makes the second run write to fresh memory.
   for (int round = 0; round < 2; ++round) {
     for (size_t i = 0; i < buffers.size(); ++i) {
       if (script.variables[i].temporary) continue;
@@ -196,7 +196,7 @@ TEST_CASE("random pipelines give the same bytes fused and not") {
   size_t all_launches = 0;
   const unsigned rounds = quick() ? 2 : 6;
   for (unsigned seed = 1; seed <= rounds; ++seed) {
-    // The second is several work-groups, whose ends cut rows.
+    // The second shape takes several work-groups, whose bounds split rows.
     const Shape shape = seed % 2 == 0 && !quick() ? Shape{7, 33, 41} : Shape{2, 3, 5};
     const Script script = Generator(seed).make(shape, 24);
     INFO("seed ", seed, "\n", describe(script));

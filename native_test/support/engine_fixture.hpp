@@ -1,6 +1,7 @@
-// One engine for the whole test process, and short ways to call kernels on it.
+// One engine for the whole test process, and shorthands for calling kernels on it.
 #pragma once
 
+#include <chrono>
 #include <cstdlib>
 #include <cstring>
 #include <functional>
@@ -9,6 +10,7 @@
 #include <optional>
 #include <stdexcept>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "kernels/engine.hpp"
@@ -17,8 +19,8 @@
 
 namespace dala::test {
 
-// Built at first use, with the settings of the environment. `main` ends it: when statics end, what
-// drivers keep for each thread is gone already, and Oclgrind still writes to it.
+// Created at first use, with the settings of the environment. `main` destroys it: when statics are
+// destroyed, the thread-local data of drivers is already gone, and Oclgrind still writes to it.
 inline std::unique_ptr<Engine>& engine_of_process() {
   static std::unique_ptr<Engine> instance;
   return instance;
@@ -80,20 +82,34 @@ std::vector<T> read(const BufferPtr& buffer) {
   return elements;
 }
 
-// Hands a kernel call to the device.
+// Submits a kernel call.
 inline CommandId submit(const std::string& kernel, const std::vector<BufferPtr>& inputs,
                         const BufferPtr& output, const Params& params = {}) {
   const Stage stage = engine().stage(kernel, inputs, output, params);
   return engine().runtime().scheduler().submit({stage}, nullptr, nullptr);
 }
 
-// Runs a kernel to its end; throws its error.
+// Runs a kernel and waits for it; throws its error.
 inline void run(const std::string& kernel, const std::vector<BufferPtr>& inputs,
                 const BufferPtr& output, const Params& params = {}) {
   engine().runtime().wait(submit(kernel, inputs, output, params));
 }
 
-// The error that an action ends with.
+// Bytes of device memory in use, once that number stays the same for some milliseconds: memory of
+// commands that have just ended is freed on other threads.
+inline uint64_t in_use() {
+  const auto bytes = [] { return engine().runtime().memory().info().in_use; };
+  const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(10);
+  uint64_t seen = bytes();
+  for (int same = 0; same < 3 && std::chrono::steady_clock::now() < end;) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    same = bytes() == seen ? same + 1 : 0;
+    seen = bytes();
+  }
+  return seen;
+}
+
+// The error that an action throws, if any.
 inline std::optional<Error> error_of(const std::function<void()>& action) {
   try {
     action();
@@ -103,14 +119,14 @@ inline std::optional<Error> error_of(const std::function<void()>& action) {
   return std::nullopt;
 }
 
-// The same where there has to be one.
+// The error of an action that must throw one.
 inline Error must_fail(const std::function<void()>& action) {
   const std::optional<Error> error = error_of(action);
   if (!error) throw std::logic_error("expected an Error");
   return *error;
 }
 
-// Its reason and sentence as "reason: sentence", or "no error".
+// The error as "reason: message", or "no error".
 inline std::string failure(const std::function<void()>& action) {
   const std::optional<Error> error = error_of(action);
   return error ? text(to_string(error->reason), ": ", error->message) : "no error";

@@ -1,4 +1,4 @@
-// A folder that is gone when the test is.
+// A temporary folder that is removed with the object.
 #pragma once
 
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 // Tensors on the host, for references: every float as a long double, every integer as an int64, so
-// that expected results are computed in more precision than the device has. An int64 holds the bits
-// of a u64, or of a complex number, which only its own kernels look into; `number_of` and
-// `complex_bits` say what they mean.
+// that expected results are computed in higher precision than the device's. An int64 holds the bits
+// of a u64, or of a complex number, which only the kernels of complex numbers interpret; see
+// `number_of` and `complex_bits`.
 #pragma once
 
 #include <algorithm>
@@ -16,7 +16,7 @@
 #include <vector>
 
 #include "runtime/error.hpp"
-#include "runtime/tensor_type.hpp"
+#include "runtime/memory/tensor_type.hpp"
 #include "support/narrow_floats.hpp"
 
 namespace dala::test {
@@ -25,7 +25,7 @@ struct Tensor {
   TensorType type;
   std::vector<long double> reals = {};   // of float types
   std::vector<int64_t> integers = {};    // of integer types
-  std::vector<long double> scales = {};  // what errors are measured against; none: the values
+  std::vector<long double> scales = {};  // to which errors are relative; empty: the values
 
   explicit Tensor(TensorType tensor_type) : type(std::move(tensor_type)) {
     const auto count = static_cast<size_t>(type.count());
@@ -40,7 +40,7 @@ struct Tensor {
   size_t size() const { return is_real() ? reals.size() : integers.size(); }
 };
 
-// The low bits of an integer, as the type holds them.
+// An integer wrapped to the type.
 inline int64_t wrap(DType dtype, __int128 value) {
   switch (dtype) {
     case DType::s32:
@@ -74,12 +74,12 @@ inline int64_t element_of(DType dtype, int64_t integer) {
   return dtype == DType::c64 ? complex_bits(static_cast<float>(integer)) : wrap(dtype, integer);
 }
 
-// The number that an integer of a tensor stands for.
+// The number that an element of a tensor of integers represents.
 inline __int128 number_of(DType dtype, int64_t integer) {
   return dtype == DType::u64 ? static_cast<__int128>(static_cast<uint64_t>(integer)) : integer;
 }
 
-// All integers of a tensor as numbers, and numbers as the integers of one.
+// Conversions between the elements of a tensor of integers and numbers.
 inline std::vector<__int128> numbers_of(const Tensor& tensor) {
   std::vector<__int128> numbers;
   for (int64_t integer : tensor.integers) numbers.push_back(number_of(tensor.type.dtype, integer));
@@ -198,8 +198,8 @@ inline Tensor from_bytes(const TensorType& type, const std::vector<std::byte>& b
   return tensor;
 }
 
-// Floats of about -4..4; integers of all sizes, with 0, 1, -1 and the ends of the range among
-// them, so that wrapping and division meet their edges.
+// Floats of about -4..4; integers of all magnitudes, including 0, 1, -1 and the bounds of the type,
+// which are the edge cases of wrapping and division.
 inline Tensor random_tensor(const TensorType& type, std::mt19937_64& random) {
   Tensor tensor(type);
   std::uniform_real_distribution<float> reals(-4.0F, 4.0F);
@@ -230,14 +230,13 @@ inline std::string shown(std::complex<float> number) {
   return text("{", number_text(number.real()), ", ", number_text(number.imag()), "}");
 }
 
-// Within a few roundings, relative to the distance from 0.
+// Within a few rounding errors, relative to the magnitude.
 inline bool are_close(std::complex<float> a, std::complex<float> b) {
   return std::abs(a - b) <= 1e-6F * std::abs(b);
 }
 
-// The first element that is not as expected, in words. `tolerance` is relative to the scales;
-// NaN equals NaN, and results that round to infinity may be either side of it. Integers may be
-// `levels` apart.
+// Describes the first element that differs. `tolerance` is relative to the scales; NaN equals NaN,
+// and results that round to infinity may be on either side of it. Integers may differ by `levels`.
 inline std::optional<std::string> difference(const Tensor& got, const Tensor& expected,
                                              long double tolerance, int64_t levels = 0) {
   if (got.type != expected.type || got.size() != expected.size()) return "another type";
@@ -259,7 +258,7 @@ inline std::optional<std::string> difference(const Tensor& got, const Tensor& ex
     if (a == b || (std::isnan(a) && std::isnan(b))) continue;
     const long double scale = expected.scales.empty() ? std::fabs(b) : expected.scales[i];
     const long double off = tolerance * scale;
-    // What is computed as a float and within the tolerance is then rounded to 16 bits.
+    // A float within the tolerance is then rounded to 16 bits.
     if (is_narrow_float(dtype) && tolerance != 0) {
       if (a >= rounded(dtype, b - off) && a <= rounded(dtype, b + off)) continue;
     }
@@ -270,7 +269,7 @@ inline std::optional<std::string> difference(const Tensor& got, const Tensor& ex
   return std::nullopt;
 }
 
-// The place in an input that broadcasts to place `index` of a shape, both in row-major order.
+// The index in an input that broadcasts to index `index` of a shape, both in row-major order.
 inline size_t broadcast_index(const Shape& input, const Shape& output, size_t index) {
   size_t result = 0;
   size_t stride = 1;

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <limits>
 
-#include "runtime/tensor_type.hpp"
+#include "runtime/memory/tensor_type.hpp"
 
 namespace dala::test {
 

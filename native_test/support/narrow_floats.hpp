@@ -1,5 +1,5 @@
-// Floats of 16 bits for references, computed in another way than the library does: what a pattern
-// means by its digits, and the nearest pattern of a number by searching a table of all of them.
+// 16-bit floats for references, computed differently than in the library: the value of a bit
+// pattern by its digits, and the nearest pattern of a number by searching a table of all of them.
 #pragma once
 
 #include <algorithm>
@@ -8,7 +8,7 @@
 #include <limits>
 #include <vector>
 
-#include "runtime/tensor_type.hpp"
+#include "runtime/memory/tensor_type.hpp"
 
 namespace dala::test {
 
@@ -38,7 +38,7 @@ inline long double narrow_value(DType dtype, uint16_t pattern) {
   return pattern >= 0x8000 ? -size : size;
 }
 
-// All numbers from 0 up, and the one that would follow the largest.
+// All numbers from 0 on, and the one that would follow the largest.
 inline const std::vector<long double>& narrow_numbers(DType dtype) {
   static const auto table_of = [](DType each) {
     std::vector<long double> table;
@@ -54,7 +54,7 @@ inline const std::vector<long double>& narrow_numbers(DType dtype) {
   return dtype == DType::f16 ? f16 : bf16;
 }
 
-// The nearest, of two the one with an even pattern; one of the NaNs for NaN.
+// The nearest pattern, ties to even; a NaN for NaN.
 inline uint16_t narrow_pattern(DType dtype, long double number) {
   const std::vector<long double>& table = narrow_numbers(dtype);
   const auto infinity = static_cast<uint16_t>(table.size() - 1);
@@ -71,7 +71,7 @@ inline uint16_t narrow_pattern(DType dtype, long double number) {
   return static_cast<uint16_t>(sign | (up ? above : below));
 }
 
-// The number as the type holds it.
+// The number rounded to the type.
 inline long double rounded(DType dtype, long double number) {
   switch (dtype) {
     case DType::f16:

@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "model/graph.hpp"
+#include "model/graph/graph.hpp"
 #include "support/bytes.hpp"
 
 namespace dala::test {
@@ -94,7 +94,7 @@ class OnnxWriter {
     writer.number(2, static_cast<int64_t>(type)).bytes(8, name).bytes(9, raw);
     return raw_constant(writer.str());
   }
-  // A TensorProto as it is.
+  // Adds a given TensorProto.
   OnnxWriter& raw_constant(const std::string& tensor) {
     graph_.bytes(5, tensor);
     return *this;

@@ -1,4 +1,4 @@
-// Pipelines for tests: stages, added one by one, planned with or without fusion, and run.
+// Pipelines for tests: stages are added one by one, planned with or without fusion, and run.
 #pragma once
 
 #include <string>

@@ -1,5 +1,5 @@
-// The files that tests make are what fuzzers start from: with DALA_FUZZ_SEEDS in the environment,
-// each is kept in a folder of that name, under the target that it is for.
+// Files that tests create are seeds of the fuzzers: with DALA_FUZZ_SEEDS in the environment, each
+// is saved in that folder, under its target.
 #pragma once
 
 #include <cstdlib>

@@ -1,5 +1,5 @@
-// A kernel that takes as long as a test wants: `rounds` steps of a recurrence in one work item
-// per element, so that one element keeps one core busy.
+// A kernel with an adjustable duration: `rounds` steps of a recurrence in one work-item per
+// element, so that one element keeps one core busy.
 #pragma once
 
 #include "kernels/custom/custom_kernel.hpp"

@@ -1,5 +1,5 @@
-// What a kernel needs to be tested from the table: calls to try, and an independent computation of
-// what they should give. Every registered kernel must have a subject.
+// The subject of a kernel's table-driven test: the calls to try, and an independent computation of
+// their results. Every registered kernel must have a subject.
 #pragma once
 
 #include <functional>
@@ -22,14 +22,14 @@ struct Case {
 struct Subject {
   // Calls with inputs of that element type.
   std::function<std::vector<Case>(DType)> cases;
-  // What the output should hold.
+  // The expected output.
   std::function<Tensor(const Case&, const std::vector<Tensor>&)> expected;
-  // How far off a result may be, relative to the scale of each element; 0 is exact.
+  // The tolerance, relative to the scale of each element; 0 is exact.
   long double f32_tolerance = 0;
   long double f64_tolerance = 0;
-  // The same for integers, in steps of 1: of pictures, whose arithmetic is not exact.
+  // The tolerance of integers, in steps of 1: for pictures, whose arithmetic is not exact.
   int64_t levels = 0;
-  // Changes the random inputs of a case, for kernels that take not just any.
+  // Adapts the random inputs of a case, for kernels with preconditions.
   std::function<void(const Case&, std::vector<Tensor>&)> prepare = {};
 };
 

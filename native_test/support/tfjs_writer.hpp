@@ -15,7 +15,7 @@
 
 namespace dala::test {
 
-// A folder that goes with the test.
+// A temporary folder that is removed with the object.
 class TemporaryFolder {
  public:
   TemporaryFolder() {
@@ -39,7 +39,7 @@ class TemporaryFolder {
 };
 
 inline std::string base64(const std::string& text) {
-  static const char* const kDigits =
+  static const char* const digits =
       "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
   std::string result;
   for (size_t i = 0; i < text.size(); i += 3) {
@@ -48,13 +48,13 @@ inline std::string base64(const std::string& text) {
       bits = bits << 8 | (i + k < text.size() ? static_cast<unsigned char>(text[i + k]) : 0);
     }
     for (size_t k = 0; k < 4; ++k) {
-      result += i + k <= text.size() ? kDigits[bits >> (18 - 6 * k) & 63] : '=';
+      result += i + k <= text.size() ? digits[bits >> (18 - 6 * k) & 63] : '=';
     }
   }
   return result;
 }
 
-// Attributes, as the text of a member.
+// Attributes, as JSON members.
 inline std::string truth(const std::string& name, bool value) {
   return text("\"", name, "\":{\"b\":", value ? "true" : "false", "}");
 }
@@ -69,6 +69,9 @@ inline std::string word(const std::string& name, const std::string& value) {
 }
 inline std::string kind(const std::string& name, const std::string& type) {
   return text("\"", name, "\":{\"type\":\"", type, "\"}");
+}
+inline std::string called(const std::string& name, const std::string& function) {
+  return text("\"", name, "\":{\"func\":{\"name\":\"", function, "\"}}");
 }
 inline std::string wholes(const std::string& name, const std::vector<int64_t>& values) {
   std::vector<std::string> items;
@@ -105,7 +108,7 @@ class TfjsWriter {
                 {kind("dtype", type), text("\"shape\":{\"shape\":", shape(dims), "}")});
   }
 
-  // A constant, with its bytes and what else the manifest says about it.
+  // Adds a constant with its bytes, and further members of its manifest entry.
   TfjsWriter& weight(const std::string& name, const std::vector<int64_t>& dims,
                      const std::string& dtype, const std::string& bytes,
                      const std::string& quantization = "") {
@@ -126,6 +129,27 @@ class TfjsWriter {
     return weight(name, dims, dtype.empty() ? type : dtype, bytes);
   }
 
+  // A function: its own nodes, those of another writer, over arguments and results by name.
+  TfjsWriter& function(const std::string& name, const std::vector<std::string>& arguments,
+                       const std::vector<std::pair<std::string, std::string>>& results,
+                       const TfjsWriter& nodes) {
+    std::vector<std::string> taken;
+    std::vector<std::string> given;
+    std::vector<std::string> sources;
+    for (const std::string& each : arguments) taken.push_back("{\"name\":\"" + each + "\"}");
+    for (const auto& [result, source] : results) {
+      given.push_back("{\"name\":\"" + result + "\"}");
+      sources.push_back("\"" + result + "\":\"" + source + "\"");
+    }
+    functions_.push_back(text("{\"signature\":{\"name\":\"", name, "\",\"inputArg\":[",
+                              join(taken, ","), "],\"outputArg\":[", join(given, ","),
+                              "]},\"nodeDef\":[", join(nodes.nodes_, ","), "],\"ret\":{",
+                              join(sources, ","), "}}"));
+    manifest_.insert(manifest_.end(), nodes.manifest_.begin(), nodes.manifest_.end());
+    bytes_ += nodes.bytes_;
+    return *this;
+  }
+
   TfjsWriter& signature(const std::string& json) {
     signature_ = json;
     return *this;
@@ -136,9 +160,9 @@ class TfjsWriter {
   std::string json(const std::string& paths = "\"weights.bin\"") const {
     return text("{\"format\":\"graph-model\",\"generatedBy\":\"dala tests\",",
                 signature_.empty() ? "" : "\"signature\":" + signature_ + ",",
-                "\"modelTopology\":{\"node\":[", join(nodes_, ","),
-                "],\"versions\":{}},\"weightsManifest\":[{\"paths\":[", paths, "],\"weights\":[",
-                join(manifest_, ","), "]}]}");
+                "\"modelTopology\":{\"node\":[", join(nodes_, ","), "],\"library\":{\"function\":[",
+                join(functions_, ","), "]},\"versions\":{}},\"weightsManifest\":[{\"paths\":[",
+                paths, "],\"weights\":[", join(manifest_, ","), "]}]}");
   }
 
   // The path of model.json.
@@ -151,6 +175,7 @@ class TfjsWriter {
 
  private:
   std::vector<std::string> nodes_;
+  std::vector<std::string> functions_;
   std::vector<std::string> manifest_;
   std::string bytes_;
   std::string signature_;

@@ -11,7 +11,7 @@
 
 namespace dala::test {
 
-// A table by the numbers of its fields: numbers in place, and what it points to.
+// A table by the numbers of its fields: scalars in place, and references.
 class FlatTable {
  public:
   template <typename T>
@@ -30,7 +30,7 @@ class FlatTable {
   FlatTable& numbers(int field, const std::vector<T>& values) {
     return put(field, Vector{values.size(), raw(values.data(), values.size() * sizeof(T))});
   }
-  // The same as a vector of bytes, as buffers are.
+  // Adds a vector of bytes, as buffers have.
   template <typename T>
   FlatTable& data(int field, const std::vector<T>& values) {
     const std::string bytes = raw(values.data(), values.size() * sizeof(T));
@@ -74,13 +74,13 @@ class FlatTable {
     out += raw(&value, sizeof(value));
   }
 
-  // Offsets count from where they stand.
+  // Offsets are relative to their own position.
   static void patch(std::string& out, size_t at, size_t target) {
     const auto offset = static_cast<uint32_t>(target - at);
     std::memcpy(out.data() + at, &offset, sizeof(offset));
   }
 
-  // Appends the list of fields, the table, and all that it points to. Gives the place of the table.
+  // Appends the vtable, the table, and everything that it refers to. Returns the table's position.
   size_t write(std::string& out) const {
     align(out);
     const size_t list = out.size();
@@ -134,7 +134,7 @@ class FlatTable {
   std::map<int, Field> fields_;
 };
 
-// The numbers of the element types that tests use.
+// The codes of the element types that tests use.
 struct LiteType {
   static constexpr int f32 = 0;
   static constexpr int f16 = 1;
@@ -147,7 +147,7 @@ struct LiteType {
   static constexpr int i4 = 17;
 };
 
-// Scales and zero points, along an axis where there are several.
+// Scales and zero points, along an axis if there are several.
 struct LiteScales {
   std::vector<float> scales;
   std::vector<int64_t> zero_points;
@@ -156,7 +156,7 @@ struct LiteScales {
 
 class TfliteWriter {
  public:
-  // Tensors are known by the numbers that these give.
+  // Tensors are identified by the numbers that these functions return.
   int tensor(const std::string& name, const std::vector<int32_t>& shape, int type = LiteType::f32,
              const LiteScales& scales = {}) {
     return add(described(name, shape, type, scales));
@@ -168,7 +168,7 @@ class TfliteWriter {
     FlatTable table = described("constant", shape, type, scales);
     return add(table.number(2, static_cast<uint32_t>(buffers_.size())));
   }
-  // One with fields of its own, such as what says that it is sparse.
+  // Adds a tensor with fields of its own, such as those of a sparse one.
   int constant_as(FlatTable table, const FlatTable& buffer) {
     buffers_.push_back(buffer);
     return add(table.number(2, static_cast<uint32_t>(buffers_.size())));
@@ -206,12 +206,12 @@ class TfliteWriter {
     return *this;
   }
 
-  // A tensor that keeps its value from one prediction to the next.
+  // Adds a tensor that keeps its value between predictions.
   int variable(const std::string& name, const std::vector<int32_t>& shape) {
     return add(described(name, shape, LiteType::f32).flag(5));
   }
 
-  // What follows is another graph of the file, the first of which is the model's.
+  // Starts another graph of the file; the first one is the model's.
   TfliteWriter& next_graph() {
     graphs_.push_back(graph());
     tensors_.clear();
@@ -248,7 +248,7 @@ class TfliteWriter {
     return *this;
   }
 
-  std::vector<FlatTable> graphs_;  // finished ones
+  std::vector<FlatTable> graphs_;  // finished
   std::vector<FlatTable> tensors_;
   std::vector<FlatTable> buffers_;
   std::vector<FlatTable> codes_;

@@ -11,40 +11,53 @@ defmodule Dala.Fuzz.Child do
     runtime_start: [:config, :ref],
     report_to: [:own_pid],
     runtime_info: [],
-    survey: [:ref],
+    survey: [:folder, :ref],
     counters: [],
     memory_info: [],
+    memory_should_collect: [],
     buffer_from_list: [:numbers, :shape, :dtype],
     buffer_from_list_dirty: [:numbers, :shape, :dtype],
-    buffer_from_binary: [:binary, :shape, :dtype],
-    buffer_write: [:buffer, :binary],
+    binary_whole: [:binary],
+    buffer_from_binary: [:binary, :shape, :dtype, :size],
+    buffer_write: [:buffer, :binary, :size],
     buffer_zeros: [:shape, :dtype],
+    compute: [:kernel, :buffers, :shape, :dtype, :params],
+    buffer_view: [:buffer, :shape, :dtype],
     buffer_temporary: [:shape, :dtype],
     buffer_type: [:buffer],
     buffer_free: [:buffer],
     buffer_state: [:buffer],
     buffer_read: [:buffer],
+    buffer_read_part: [:buffer, :size, :size],
     readback_binary: [:readback],
     decode_list: [:binary, :dtype],
     decode_list_dirty: [:binary, :dtype],
-    submit: [:op, :kernel, :buffers, :buffer, :params, :mode],
-    submit_failure: [:text, :text, :mode],
+    submit: [:op, :kernel, :buffers, :outputs, :params, :mode],
+    submit_failure: [:text, :text, :details, :mode],
     command_turn: [:ref],
+    commands_pending: [],
     command_poll: [:id],
     command_watch: [:id, :ref],
+    command_watch_end: [:id, :ref],
     command_unwatch: [:id, :ref],
     command_cancel: [:id],
-    client_killed: [:pid],
-    warm_up: [:no_dtypes, :ref],
+    client_killed: [:pid, :id],
+    warm_up: [:no_dtypes, :names, :ref],
     profile_start: [],
     profile_new: [],
     profile_read: [:profile],
     profile_stop: [:profile],
     pipeline_new: [],
     pipeline_add: [:pipeline, :stage],
+    pipeline_count: [:pipeline],
     pipeline_stages: [:pipeline],
-    pipeline_run: [:pipeline, :ref, :profile],
+    pipeline_set: [:pipeline, :stage_name, :params],
+    pipeline_run: [:pipeline, :small, :swaps, :ref, :profile],
+    pipeline_submit: [:pipeline, :small, :swaps, :mode, :ref],
     pipeline_explain: [:pipeline, :ref],
+    pipeline_ports: [:pipeline, :buffers, :buffers],
+    pipeline_call: [:pipeline, :buffers],
+    pipeline_call_dirty: [:pipeline, :buffers],
     pipeline_free: [:pipeline],
     model_load: [:source, :ref],
     model_get_ready: [:model, :shapes, :ref],
@@ -55,12 +68,23 @@ defmodule Dala.Fuzz.Child do
     model_profile: [:model, :buffers, :ref],
     model_register: [:model, :kernel, :boolean],
     model_free: [:model, :ref],
+    state_new: [:model, :pairs, :names, :buffers],
+    state_predict: [:state, :buffers, :ref],
+    state_turn: [:state, :ref],
+    state_reset: [:state],
+    state_values: [:state, :ref],
+    segments_share: [],
+    segments_trim: [],
+    segment_copy: [:binary],
+    segment_place: [:binary],
+    segment_map: [:segment, :size, :own_pid, :small],
+    token_new: [:own_pid, :small],
     kernels: [],
     kernel_register: [:kernel, :source_text, :kernel_options, :ref],
     kernel_elementwise: [:kernel, :formula, :kernel_options, :ref],
     kernel_known: [:kernel],
     kernel_unregister: [:kernel],
-    image_decode: [:picture],
+    image_decode: [:picture, :size, :size],
     image_encode: [:binary, :small, :small, :format, :small]
   ]
 
@@ -71,14 +95,20 @@ defmodule Dala.Fuzz.Child do
     buffer_from_binary: :buffer,
     buffer_zeros: :buffer,
     buffer_temporary: :buffer,
+    buffer_view: :buffer,
+    compute: :buffer,
     profile_start: :profile,
     profile_new: :profile,
     pipeline_new: :pipeline,
     model_predict: :prediction,
     submit: :id,
     submit_failure: :id,
-    pipeline_run: :id
+    pipeline_run: :id,
+    pipeline_submit: :id,
+    state_new: :state
   ]
+  @kernels ~w(elementwise_add relu matmul conv2d resize softmax transpose fill sort fft take) ++
+             ["fuzz_a", "fuzz_b", ""]
   @keep_at_most 24
   @settle_every 500
 
@@ -86,12 +116,20 @@ defmodule Dala.Fuzz.Child do
     :ok = Compute.Runtime.ensure()
     complete!()
     idle = in_use()
+    make(calls, seed)
+    works!()
+
+    # A model that is registered as a kernel is kept; everything else that was made is garbage now.
+    Enum.each(@kernels, &Native.kernel_unregister/1)
+    wait_until(fn -> in_use() == idle end, fn -> "#{in_use()} bytes are in use, #{idle} were" end)
+    IO.puts("calls #{calls}")
+  end
+
+  # In a function of its own, whose stack frame refers to what was made.
+  defp make(calls, seed) do
     pools = Enum.reduce(1..calls, %{}, fn number, pools -> step(seed, number, pools) end)
     settle(pools)
-    works!()
-    # Everything that was made is garbage now.
-    wait_until(fn -> in_use() == idle end, "#{in_use()} bytes are in use, #{idle} were")
-    IO.puts("calls #{calls}")
+    :ok
   end
 
   defp complete! do
@@ -174,7 +212,7 @@ defmodule Dala.Fuzz.Child do
     a = Compute.buffer([1, 2, 3], {3})
     b = Compute.buffer([10, 20, 30], {3})
     sum = Compute.buffer_zeros({3}, :f32)
-    :ok = Compute.run_kernel(:add, [a, b], sum)
+    :ok = Compute.run_kernel(:elementwise_add, [a, b], sum)
     unless Compute.read_list(sum) == [11.0, 22.0, 33.0], do: fail("the device computes nonsense")
   end
 
@@ -183,7 +221,8 @@ defmodule Dala.Fuzz.Child do
     bytes
   end
 
-  defp wait_until(done?, problem, rounds \\ 200) do
+  defp wait_until(done?, problem, rounds \\ 1200) do
+    forget_last_exception()
     :erlang.garbage_collect()
 
     cond do
@@ -191,12 +230,19 @@ defmodule Dala.Fuzz.Child do
         :ok
 
       rounds == 0 ->
-        fail(problem)
+        fail(problem.())
 
       true ->
         receive(do: (_message -> :ok), after: (50 -> :ok)) &&
           wait_until(done?, problem, rounds - 1)
     end
+  end
+
+  # A process keeps the stack trace of its last exception, with the arguments of the call.
+  defp forget_last_exception do
+    raise "forget"
+  rescue
+    RuntimeError -> :ok
   end
 
   defp fail(text) do
@@ -205,6 +251,8 @@ defmodule Dala.Fuzz.Child do
   end
 
   # Three in four arguments are of the right kind, mostly.
+  defp argument(:folder, pools), do: proper(:folder, pools)
+
   defp argument(kind, pools) do
     if :rand.uniform(4) == 1, do: anything(3), else: proper(kind, pools)
   end
@@ -218,7 +266,35 @@ defmodule Dala.Fuzz.Child do
   defp proper(:op, _pools), do: Enum.random([:run_kernel, :copy_buffer, :barrier])
   defp proper(:format, _pools), do: Enum.random([:png, :jpeg, :gif])
   defp proper(:small, _pools), do: :rand.uniform(9) - 1
+
+  defp proper(:size, _pools),
+    do: Enum.random([0, 1, 4, 24, 100, 4096, 1 <<< 31, 1 <<< 40, (1 <<< 64) - 1])
+
+  defp proper(:details, _pools), do: Enum.random([%{}, %{reason: "a"}, %{"limit" => 7}])
+  defp proper(:names, _pools), do: Enum.random([[], ["relu"], ["nowhere"], ["relu" | "tile"]])
+  defp proper(:pairs, _pools), do: Enum.random([[], [{"y", "x"}], [{"x", "x"}], [{"", ""}, []]])
+
+  # Of another process, which may not exist.
+  defp proper(:segment, _pools) do
+    number = fn -> Enum.random([0, 1, 3, -1, 1 <<< 31, 1 <<< 63]) end
+    {number.(), number.(), number.(), number.()}
+  end
+
+  defp proper(:stage_name, _pools), do: Enum.random([0, 1, 7, -1, :first, "first"])
+
+  defp proper(:outputs, pools),
+    do: argument(Enum.random([:buffer, :buffer, :buffers]), pools)
+
+  defp proper(:swaps, pools) do
+    for _ <- 1..(:rand.uniform(3) - 1)//1,
+        do: {argument(:buffer, pools), argument(:buffer, pools)}
+  end
+
   defp proper(:text, _pools), do: Enum.random(["freed", "", "a sentence", <<255, 0>>])
+
+  # A folder that is named is made.
+  defp proper(:folder, _pools),
+    do: Enum.random(["", <<0>>, "/proc/nowhere", Path.join(System.tmp_dir!(), "dala_fuzz_cache")])
 
   defp proper(:shape, _pools),
     do: for(_ <- 1..(:rand.uniform(4) - 1)//1, do: :rand.uniform(6) - 1)
@@ -235,7 +311,7 @@ defmodule Dala.Fuzz.Child do
   end
 
   defp proper(:kernel, _pools) do
-    Enum.random(~w(add relu matmul conv2d resize softmax transpose fill fuzz_a fuzz_b) ++ [""])
+    Enum.random(@kernels)
   end
 
   defp proper(:buffers, pools) do
@@ -258,7 +334,8 @@ defmodule Dala.Fuzz.Child do
       op: argument(:op, pools),
       kernel: argument(:kernel, pools),
       inputs: argument(:buffers, pools),
-      output: argument(:buffer, pools),
+      output: argument(:outputs, pools),
+      name: argument(:stage_name, pools),
       params: argument(:params, pools)
     }
   end
@@ -277,10 +354,17 @@ defmodule Dala.Fuzz.Child do
   defp proper(:kernel_options, pools) do
     %{
       inputs: argument(:small, pools),
+      outputs: Enum.random([["output"], ["output", "output"], [], anything(2)]),
       params: Enum.random([[], ["a"], ["a", "a"], [""], anything(2)]),
-      range: Enum.random(["elements", "pixels", "", anything(1)]),
+      range: Enum.random(["auto", "elements", "pixels", "", anything(1)]),
+      items: Enum.random([[], [4], [0], [1, 2, 3, 4], anything(2)]),
+      local: Enum.random([[], [4], [1 <<< 40], anything(2)]),
+      local_memory: Enum.random([[], [{"tile", 16}], [{"", 1 <<< 62}], anything(2)]),
       entry: Enum.random(["", "fuzz", anything(1)]),
-      summary: Enum.random(["", "a sentence"])
+      summary: Enum.random(["", "a sentence"]),
+      headers: Enum.random([[], [{"a.h", "int a;"}], [{"", ""}], anything(2)]),
+      sizes: Enum.random([[], [{"", 0}], [{"x", 7}], anything(2)]),
+      trusted: Enum.random([true, false, anything(1)])
     }
   end
 

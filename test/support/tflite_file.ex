@@ -4,8 +4,8 @@ defmodule Dala.Test.TfliteFile do
   # is {:raw, bytes}, {:table, fields}, {:tables, [fields]}, or {:vector, count, bytes}.
 
   @doc """
-  A file of tensors, `{name, dims, type}` with `scale: {scale, zero_point}` and `data: bytes` as
-  options, known by their places in the list; and of operators, `{code, inputs, outputs, options}`.
+  A file of tensors, `{name, dims, type}` with `scale: {scale, zero_point}`, `data: bytes` and
+  `variable: true` as options, known by their places in the list; and of operators, `{code, inputs, outputs, options}`.
   """
   def model(tensors, operators, inputs, outputs) do
     buffers = for {_, _, _, opts} <- tensors, data = opts[:data], do: %{0 => bytes(data)}
@@ -44,6 +44,7 @@ defmodule Dala.Test.TfliteFile do
 
   defp described(name, dims, type, opts, buffer) do
     fields = %{0 => integers(dims), 1 => {:raw, <<type, 0, 0, 0>>}, 3 => bytes(name)}
+    fields = if opts[:variable], do: Map.put(fields, 5, {:raw, <<1, 0, 0, 0>>}), else: fields
 
     case opts[:scale] do
       nil ->

@@ -7,7 +7,8 @@
 // Adds the products of one step along k to the sums of item (x, y).
 static inline void SUMS(__local const ACC *tile_a, __local const ACC *tile_b, const int x,
                         const int y, ACC4 kept[ROWS][COLUMNS / 4]) {
-  // A copy that lives between two barriers only: drivers for CPUs keep in memory what lives longer.
+  // A copy whose live range ends before the next barrier: CPU drivers spill private variables that
+  // are live across one.
   ACC4 sums[ROWS][COLUMNS / 4];
 #pragma unroll
   for (int i = 0; i < ROWS; ++i) {

@@ -1,5 +1,5 @@
-// A tile of a matrix product, sums of a {m, k} times b {k, n}, on devices with many narrow
-// processors: the part that matmul and the convolutions share.
+// A tile of a matrix product, sums of a {m, k} times b {k, n}, GPU family: the part that matmul and
+// the convolutions share.
 //
 //   ACC             type of products and sums
 //   SIDE            edge of a work-group of SIDE x SIDE items, a power of two
@@ -11,8 +11,7 @@
 // global memory before the sums of this one are computed, so that the two overlap.
 //
 // In local memory both tiles are stored with k as the slow dimension. An item's rows and columns
-// come in fours, SIDE fours apart: neighbouring items read neighbouring fours, which meets every
-// bank.
+// come in fours, SIDE fours apart: adjacent items read adjacent fours, which avoids bank conflicts.
 #pragma once
 
 #include "kernels/common/paste.h"
@@ -21,8 +20,8 @@
 #define TILE_K (SIDE < 4 ? 4 : SIDE)
 #define ITEMS (SIDE * SIDE)
 
-// Elements from one k to the next. Four more than are used: fours stay aligned, and storing along k
-// meets more than a few banks.
+// Elements from one k to the next. The padding of four keeps fours aligned and reduces bank
+// conflicts of stores along k.
 #define TILE_PITCH(extent) ((extent) + 4)
 #define TILE_ELEMENTS(extent) (TILE_K * TILE_PITCH(extent))
 

@@ -11,9 +11,9 @@
 //   COPIES        tables of a work-group, which takes them in turn, so that equal neighbours do not
 //                 wait for each other (CPU class); 1 elsewhere
 //
-// A work-group counts its chunk in local memory and adds what it has counted; where the bins do not
-// fit there (_global kernels), every element is added by itself. CPU class: groups of one item.
-// Edge rule: elements that belong to no bin, NaN among them, are not counted.
+// A work-group counts its chunk in local memory and then adds its counts to `counts`; if the bins
+// do not fit there (_global kernels), it adds every element directly. CPU class: groups of one
+// item. Edge rule: elements that belong to no bin, including NaN, are not counted.
 #pragma once
 
 #include "kernels/common/kernel.h"

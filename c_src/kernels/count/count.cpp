@@ -16,11 +16,11 @@ const std::vector<DType> kCounted{DType::f32, DType::f64, DType::s32,
                                   DType::s64, DType::u32, DType::u8};
 const std::vector<DType> kCountedIntegers{DType::s32, DType::s64, DType::u32, DType::u8};
 
-constexpr int64_t kCopies = 4;                 // tables of a group (CPU class)
-constexpr int64_t kSmallChunk = 16 * 1024;     // elements that outweigh the start of a group
-constexpr int64_t kLargestTables = 64 * 1024;  // bytes in local memory: what stays in a cache
+constexpr int64_t kCopies = 4;                 // of the table, per group (CPU class)
+constexpr int64_t kSmallChunk = 16 * 1024;     // elements that amortise the start of a group
+constexpr int64_t kLargestTables = 64 * 1024;  // bytes of local memory that stay in a cache
 
-// Elements are compared with the bounds in a type that holds them all, where the device has it.
+// Elements are compared with the bounds in double, which represents them all, if the device has it.
 bool compares_doubles(const Planner& planner, DType dtype) {
   return planner.fp64() && dtype != DType::f32 && dtype != DType::u8;
 }

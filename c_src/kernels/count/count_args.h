@@ -1,4 +1,4 @@
-// What the counting kernels take.
+// Arguments of the counting kernels.
 #pragma once
 
 #include "kernels/common/shared.h"

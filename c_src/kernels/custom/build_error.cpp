@@ -12,7 +12,7 @@ constexpr size_t kMaxShown = 200;  // characters of a line
 
 bool is_digit(char c) { return std::isdigit(static_cast<unsigned char>(c)) != 0; }
 
-// The number that starts at `at`, which is moved past it; 0 if there is none of a sensible size.
+// Parses the number at `at` and moves `at` past it; 0 if there is none, or it is too large.
 int number_at(std::string_view text, size_t& at) {
   int number = 0;
   const size_t begin = at;
@@ -23,7 +23,7 @@ int number_at(std::string_view text, size_t& at) {
 }
 
 // Drivers write `file:3:14: error: message`, `3:14: error: message` and `error: file:3:14:
-// message`; finds the numbers, and leaves what follows them.
+// message`. Reads the numbers, and leaves the rest in `text`.
 bool read_place(std::string_view& text, BuildError& error) {
   for (size_t i = 0; i < text.size(); ++i) {
     if (!is_digit(text[i]) || (i > 0 && text[i - 1] != ':' && text[i - 1] != ' ')) continue;
@@ -68,7 +68,7 @@ const std::string* log_of(const Error& error) {
   return nullptr;
 }
 
-// The line with a mark below the column, as compilers show it; a tab stays one, so that both lines
+// The line with a mark below the column, as compilers show it; tabs are kept, so that both lines
 // are indented alike.
 std::string shown(const std::string& line, int column) {
   const auto at = static_cast<size_t>(std::max(column - 1, 0));
@@ -102,7 +102,7 @@ BuildError first_error(const std::string& log) {
     const size_t word = rest.find("error: ");
     if (word == std::string_view::npos) continue;
     BuildError error;
-    // A place comes before the word, or after it.
+    // The location precedes the word, or follows it.
     std::string_view before = rest.substr(0, word);
     rest.remove_prefix(word + std::string_view("error: ").size());
     if (!read_place(before, error) && !read_place(rest, error)) continue;
@@ -131,7 +131,7 @@ Error located_in_expression(const Error& error, const std::string& kernel,
   if (log == nullptr) return error;
   const BuildError first = first_error(*log);
   const int column = first.column - first_column + 1;
-  // An error elsewhere is one of a generated file.
+  // A location outside of the expression is in a generated file.
   if (first.line == 0 || column < 1 || static_cast<size_t>(column) > expression.size() + 1) {
     return error;
   }

@@ -1,5 +1,5 @@
-// The errors of a compiler, told in terms of what the user wrote: the line, the text of that line,
-// and a mark below the place.
+// A compiler's errors in terms of the user's source: the line number, the line, and a mark below
+// the column.
 #pragma once
 
 #include <string>
@@ -11,7 +11,7 @@ namespace dala {
 
 // The first error in the log of a build.
 struct BuildError {
-  int line = 0;  // 0 if the log does not tell
+  int line = 0;  // 0 if the log has none
   int column = 0;
   std::string message;
   int more = 0;  // errors that follow
@@ -19,8 +19,8 @@ struct BuildError {
 
 BuildError first_error(const std::string& log);
 
-// `error` with a message about the source of a kernel, and `line` and `column` among its details.
-// An error without a log, or whose log names no line, is given back as it is.
+// `error` with a message about the kernel's source, and `line` and `column` in its details. An
+// error without a log, or whose log has no line number, is returned unchanged.
 Error located(const Error& error, const std::string& kernel, const CheckedSource& source);
 
 // The same for an expression, whose first character is in this column of a generated function.

@@ -5,12 +5,14 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <sstream>
 #include <string_view>
 #include <tuple>
 #include <utility>
 
 #include "kernels/custom/build_error.hpp"
+#include "kernels/custom/compiled_kernel.hpp"
 #include "kernels/custom/kernel_arguments.hpp"
 #include "kernels/custom/lengths.hpp"
 #include "kernels/custom/source_lexer.hpp"
@@ -18,20 +20,6 @@
 
 namespace dala {
 namespace {
-
-// A compiled kernel and the meaning of each of its arguments.
-struct Compiled {
-  std::shared_ptr<Program> program;
-  std::string name;   // as registered
-  std::string entry;  // in the source
-  std::vector<KernelArgument> arguments;
-  std::optional<Lengths> lengths;
-  bool pixels = false;  // one work-item per pixel instead of per element
-  bool trusted = false;
-  std::vector<int64_t> items;  // work-items of any call; empty if calls determine them
-  std::map<std::string, int64_t> local_memory;
-  std::array<size_t, 3> required_local{};  // zeros if neither source nor caller fixes the size
-};
 
 [[noreturn]] void refuse(const std::string& sentence) {
   throw Error(Reason::invalid_param, sentence);
@@ -60,163 +48,96 @@ std::string choose_entry(const CustomSource& custom, const std::vector<std::stri
               known.empty() ? "none" : known));
 }
 
-void check_arguments(const CustomSource& custom, const Compiled& kernel) {
-  int inputs = 0;
-  bool has_output = false;
-  for (const KernelArgument& argument : kernel.arguments) {
-    const bool listed =
-        std::find(custom.params.begin(), custom.params.end(), argument.name) != custom.params.end();
-    if (argument.kind == KernelArgument::Kind::buffer) {
-      if (argument.name == "output") {
-        has_output = true;
-        continue;
-      }
-      ++inputs;
-      // A kernel that writes to an input would change memory that others only read, such as an
-      // Erlang binary.
-      if (!argument.is_const) {
-        refuse(text("input ", argument.name, " of ", custom.name, " must be declared const, as in ",
-                    "__global const ", argument.type, " ", argument.name));
-      }
-    } else if (argument.kind == KernelArgument::Kind::scalar) {
-      const bool filled_in = kernel.lengths->find(argument.name).has_value();
-      if (filled_in && !is_integer_scalar(argument.type)) {
-        refuse(text("argument ", argument.name, " of ", custom.name,
-                    " is filled in and must be an integer, not ", argument.type));
-      }
-      if (!listed && !filled_in) {
-        refuse(text("argument ", argument.name, " of ", custom.name,
-                    " is neither one of its params nor one of n, width, height, channels"));
-      }
-    } else if (argument.kind == KernelArgument::Kind::local) {
+void check_buffer(const CustomSource& custom, const CompiledKernel& kernel,
+                  const KernelArgument& argument) {
+  if (kernel.output_of(argument) >= 0) {
+    if (argument.is_const) {
+      refuse(text("output ", argument.name, " of ", custom.name, " must not be declared const"));
+    }
+    return;
+  }
+  // A kernel that writes to an input would change memory that others only read, such as an Erlang
+  // binary.
+  if (!argument.is_const) {
+    refuse(text("input ", argument.name, " of ", custom.name, " must be declared const, as in ",
+                "__global const ", argument.type, " ", argument.name));
+  }
+}
+
+void check_scalar(const CustomSource& custom, const CompiledKernel& kernel,
+                  const KernelArgument& argument) {
+  const bool filled_in = kernel.lengths->find(argument.name).has_value();
+  if (filled_in && !is_integer_scalar(argument.type)) {
+    refuse(text("argument ", argument.name, " of ", custom.name,
+                " is filled in and must be an integer, not ", argument.type));
+  }
+  const bool listed =
+      std::find(custom.params.begin(), custom.params.end(), argument.name) != custom.params.end();
+  if (!listed && !filled_in) {
+    refuse(text("argument ", argument.name, " of ", custom.name,
+                " is neither one of its params nor one of n, width, height, channels"));
+  }
+}
+
+void check_argument(const CustomSource& custom, const CompiledKernel& kernel,
+                    const KernelArgument& argument) {
+  switch (argument.kind) {
+    case KernelArgument::Kind::buffer:
+      check_buffer(custom, kernel, argument);
+      return;
+    case KernelArgument::Kind::scalar:
+      check_scalar(custom, kernel, argument);
+      return;
+    case KernelArgument::Kind::local:
       if (!custom.local_memory.contains(argument.name)) {
         refuse(text("argument ", argument.name, " of ", custom.name,
                     " is __local; state its number of elements, as in local_memory: [",
                     argument.name, ": 256]"));
       }
-    } else {
+      return;
+    case KernelArgument::Kind::other:
       refuse(
           text("argument ", argument.name, " of ", custom.name, " has the type ", argument.type,
                "; buffers of half, float, double, char, short, int, long, uchar, ushort, uint or "
                "ulong (or vectors of these) and scalars can be passed"));
-    }
   }
-  if (!has_output) {
-    refuse(text(custom.name, " has no argument named output, as in __global float* output"));
+}
+
+bool has_argument(const CompiledKernel& kernel, const std::string& name,
+                  KernelArgument::Kind kind) {
+  return std::any_of(
+      kernel.arguments.begin(), kernel.arguments.end(),
+      [&](const KernelArgument& each) { return each.name == name && each.kind == kind; });
+}
+
+void check_arguments(const CustomSource& custom, const CompiledKernel& kernel) {
+  int inputs = 0;
+  for (const KernelArgument& argument : kernel.arguments) {
+    check_argument(custom, kernel, argument);
+    const bool buffer = argument.kind == KernelArgument::Kind::buffer;
+    if (buffer && kernel.output_of(argument) < 0) ++inputs;
+  }
+  const std::set<std::string> outputs(custom.outputs.begin(), custom.outputs.end());
+  for (const std::string& output : outputs) {
+    if (has_argument(kernel, output, KernelArgument::Kind::buffer)) continue;
+    refuse(
+        text(custom.name, " has no argument named ", output, ", as in __global float* ", output));
   }
   if (inputs != custom.inputs) {
     refuse(text(custom.name, " is registered with ", custom.inputs,
                 " inputs, but its source takes ", inputs));
   }
   for (const auto& memory : custom.local_memory) {
-    const bool found = std::any_of(
-        kernel.arguments.begin(), kernel.arguments.end(), [&memory](const KernelArgument& each) {
-          return each.name == memory.first && each.kind == KernelArgument::Kind::local;
-        });
-    if (!found) {
-      refuse(text("the source of ", custom.name, " has no __local argument named ", memory.first));
-    }
+    if (has_argument(kernel, memory.first, KernelArgument::Kind::local)) continue;
+    refuse(text("the source of ", custom.name, " has no __local argument named ", memory.first));
   }
   for (const std::string& param : custom.params) {
     if (param == "n" || param == "width" || param == "height" || param == "channels") {
       refuse(text(param, " is filled in and cannot be a param"));
     }
-    const bool found = std::any_of(
-        kernel.arguments.begin(), kernel.arguments.end(), [&param](const KernelArgument& each) {
-          return each.name == param && each.kind == KernelArgument::Kind::scalar;
-        });
-    if (!found) refuse(text("the source of ", custom.name, " has no argument named ", param));
+    if (has_argument(kernel, param, KernelArgument::Kind::scalar)) continue;
+    refuse(text("the source of ", custom.name, " has no argument named ", param));
   }
-}
-
-// Complex numbers as a source sees them: one more dimension of two floats, or a float2 each.
-Call pairs_of_floats(Call call) {
-  const auto replace = [](TensorType& type) {
-    if (type.dtype != DType::c64) return;
-    type.dtype = DType::f32;
-    type.shape.push_back(2);
-  };
-  for (TensorType& type : call.inputs) replace(type);
-  replace(call.output);
-  return call;
-}
-
-// Whether a pointer is to elements of that type. OpenCL C has no bf16: a kernel reads its bits, and
-// those of an f16, as ushort.
-bool holds(const KernelArgument& argument, DType dtype) {
-  return *argument.element == dtype || (*argument.element == DType::u16 && is_narrow_float(dtype));
-}
-
-void check_buffer(const Compiled& kernel, const KernelArgument& argument, const TensorType& type,
-                  const std::string& what) {
-  if (!holds(argument, type.dtype)) {
-    throw Error(Reason::dtype_mismatch,
-                text(what, " of ", kernel.name, " is ", to_string(type.dtype), ", expected ",
-                     to_string(*argument.element), " for ", argument.type, " ", argument.name));
-  }
-  if (type.count() % argument.lanes != 0) {
-    throw Error(Reason::shape_mismatch,
-                text(what, " of ", kernel.name, " has ", type.count(),
-                     " elements, which is not a multiple of the vector size of ", argument.type,
-                     " ", argument.name));
-  }
-}
-
-void check_call(const Compiled& kernel, const Call& call) {
-  size_t next_input = 0;
-  for (const KernelArgument& argument : kernel.arguments) {
-    if (argument.kind != KernelArgument::Kind::buffer) continue;
-    if (argument.name == "output") {
-      check_buffer(kernel, argument, call.output, "the output");
-    } else {
-      check_buffer(kernel, argument, call.inputs[next_input], text("input ", next_input));
-      ++next_input;
-    }
-  }
-  kernel.lengths->check(call);
-}
-
-// The work-group sizes to choose from, largest first. Drivers that compile at launch compile each
-// size separately, so the list is short for them.
-std::vector<size_t> group_sizes(const Device& device) {
-  std::vector<size_t> sizes{64, 8, 1};
-  if (!device.compiles_at_launch()) {
-    sizes = {256, 128, 64, 32, 16, 8, 4, 2, 1};
-    if (device.device_class() == DeviceClass::cpu) sizes.erase(sizes.begin(), sizes.begin() + 2);
-  }
-  const auto too_large = [&device](size_t size) {
-    return size > std::max<uint64_t>(1, device.info().max_work_group);
-  };
-  std::erase_if(sizes, too_large);
-  return sizes;
-}
-
-Range choose_range(const Compiled& kernel, const Call& call, const Device& device) {
-  Range range;
-  if (kernel.items.empty()) {
-    const std::pair<size_t, size_t> items = kernel.lengths->items(call);
-    range.global = {items.first, items.second, 1};
-    if (kernel.pixels) range.dimensions = 2;
-  } else {
-    for (size_t i = 0; i < kernel.items.size(); ++i) {
-      range.global[i] = static_cast<size_t>(kernel.items[i]);
-    }
-    range.dimensions = static_cast<int>(kernel.items.size());
-  }
-  if (kernel.required_local[0] != 0) {
-    range.local = kernel.required_local;
-    for (size_t i = 0; i < 3; ++i) {
-      range.global[i] = (range.global[i] + range.local[i] - 1) / range.local[i] * range.local[i];
-    }
-    return range;
-  }
-  // Exactly one work-item per element: the group is the largest that divides the row.
-  for (size_t size : group_sizes(device)) {
-    if (range.global[0] % size != 0) continue;
-    range.local[0] = size;
-    break;
-  }
-  return range;
 }
 
 // The launches for which a new kernel is compiled immediately: every group size, and ranges of many
@@ -231,44 +152,7 @@ std::vector<Specialisation> usual_launches(const std::string& entry, bool pixels
   return launches;
 }
 
-Launch plan_call(const Compiled& kernel, const Call& call, const Device& device) {
-  Launch launch;
-  // The source may read elements at other positions, and may write only a part of the output.
-  launch.in_place = false;
-  launch.overwrites_output = false;
-  launch.trusted = kernel.trusted;
-  KernelStep step{kernel.program, kernel.entry, {}, choose_range(kernel, call, device)};
-  if (step.range.global[0] == 0 || step.range.global[1] == 0) return launch;
-
-  int next_input = 0;
-  for (const KernelArgument& argument : kernel.arguments) {
-    if (argument.kind == KernelArgument::Kind::buffer) {
-      step.arguments.emplace_back(argument.name == "output" ? output() : input(next_input++));
-      continue;
-    }
-    if (argument.kind == KernelArgument::Kind::local) {
-      const auto elements = static_cast<size_t>(kernel.local_memory.at(argument.name));
-      step.arguments.emplace_back(LocalMemory{elements * argument.bytes});
-      continue;
-    }
-    const auto length = kernel.lengths->find(argument.name);
-    const double number =
-        length ? kernel.lengths->value(*length, call) : call.number(argument.name);
-    Value bytes{scalar_bytes(argument.type, number)};
-    if (bytes.bytes.empty()) {
-      throw Error(Reason::invalid_param,
-                  text("parameter ", argument.name, " of ", kernel.name, " is ", number, ", which ",
-                       argument.type, " cannot hold"));
-    }
-    step.arguments.emplace_back(std::move(bytes));
-  }
-  launch.work = static_cast<double>(call.output.bytes());
-  for (const TensorType& type : call.inputs) launch.work += static_cast<double>(type.bytes());
-  launch.steps.emplace_back(std::move(step));
-  return launch;
-}
-
-std::vector<ParamSpec> param_specs(const Compiled& kernel) {
+std::vector<ParamSpec> param_specs(const CompiledKernel& kernel) {
   std::vector<ParamSpec> specs;
   for (const KernelArgument& argument : kernel.arguments) {
     if (argument.kind != KernelArgument::Kind::scalar) continue;
@@ -304,13 +188,13 @@ std::vector<std::string> written_kernels(const std::vector<SourceToken>& tokens)
 }
 
 // Rejects a kernel with more local memory than the device has: some drivers abort at its launch.
-void check_local_memory(const CustomSource& custom, const Compiled& kernel, const ClKernel& object,
-                        const Device& device) {
+void check_local_memory(const CustomSource& custom, const CompiledKernel& kernel,
+                        const ClKernel& object, const Device& device) {
   cl_ulong declared = 0;
   check(cl().clGetKernelWorkGroupInfo(object.get(), device.info().id, CL_KERNEL_LOCAL_MEM_SIZE,
                                       sizeof(declared), &declared, nullptr),
         "clGetKernelWorkGroupInfo");
-  // As doubles: the numbers are those of the caller.
+  // In double, since the caller's numbers are not bounded.
   auto bytes = static_cast<double>(declared);
   for (const KernelArgument& argument : kernel.arguments) {
     const auto found = custom.local_memory.find(argument.name);
@@ -324,8 +208,8 @@ void check_local_memory(const CustomSource& custom, const Compiled& kernel, cons
                                         device.info().local_memory));
 }
 
-// The work-group size that the caller fixes, beside that of the source.
-void fix_group(const CustomSource& custom, Compiled& kernel, const Device& device) {
+// Applies the work-group size that the caller fixes, in addition to that of the source.
+void fix_group(const CustomSource& custom, CompiledKernel& kernel, const Device& device) {
   if (custom.local.empty()) return;
   const size_t dimensions = custom.items.empty() ? (kernel.pixels ? 2 : 1) : custom.items.size();
   if (custom.local.size() > dimensions) {
@@ -369,7 +253,7 @@ bool uses_pixels(const CustomSource& custom, const std::string& source) {
 }
 
 // Compiles the source, and the kernel for its usual launches or the only one that it allows.
-void build(const CustomSource& custom, const CheckedSource& source, Compiled& kernel,
+void build(const CustomSource& custom, const CheckedSource& source, CompiledKernel& kernel,
            Planner& planner) {
   const Device& device = planner.device();
   const std::vector<SourceToken> tokens = tokens_of(source.text);
@@ -403,26 +287,28 @@ void build(const CustomSource& custom, const CheckedSource& source, Compiled& ke
 }  // namespace
 
 Descriptor make_custom_kernel(const CustomSource& custom, Planner& planner) {
-  auto kernel = std::make_shared<Compiled>();
+  auto kernel = std::make_shared<CompiledKernel>();
   kernel->name = custom.name;
   kernel->trusted = custom.trusted;
   kernel->items = custom.items;
+  kernel->outputs = custom.outputs;
   kernel->local_memory = custom.local_memory;
   build(custom, checked_source(custom.name, custom.source, custom.headers), *kernel, planner);
   kernel->lengths.emplace(custom.name, kernel->arguments, custom.params, custom.sizes,
-                          kernel->pixels);
+                          kernel->pixels, custom.outputs);
   check_arguments(custom, *kernel);
 
   Descriptor descriptor;
   descriptor.name = custom.name;
   descriptor.summary = custom.summary.empty() ? "Registered by the application." : custom.summary;
   descriptor.inputs = custom.inputs;
+  descriptor.outputs = static_cast<int>(custom.outputs.size());
   descriptor.dtypes.assign(std::begin(kAllDTypes), std::end(kAllDTypes));
   descriptor.output_rule = "defined by its source";
   descriptor.params = param_specs(*kernel);
-  descriptor.check = [kernel](const Call& call) { check_call(*kernel, pairs_of_floats(call)); };
+  descriptor.check = [kernel](const Call& call) { check_call(*kernel, call); };
   descriptor.plan = [kernel](const Call& call, Planner& planner) {
-    return plan_call(*kernel, pairs_of_floats(call), planner.device());
+    return plan_call(*kernel, call, planner.device());
   };
   descriptor.custom = true;
   descriptor.programs = {kernel->program};

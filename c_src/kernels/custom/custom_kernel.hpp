@@ -17,6 +17,8 @@ struct CustomSource {
   std::string name;
   std::string source;
   int inputs = 1;
+  // The names of the arguments that are outputs, in the order in which callers give them.
+  std::vector<std::string> outputs = {"output"};
   std::vector<std::string> params;  // names of the scalar arguments that callers set
   std::string range = "auto";       // "elements", "pixels", or "auto"
   // Work-items in one to three dimensions, in place of `range`, and of a work-group; empty if not
@@ -38,8 +40,8 @@ struct CustomSource {
 
 // Compiles the source: for worker threads only. Throws `build_failed` with the log, or
 // `invalid_param` when the source contains anything that is not allowed (see source_check.hpp), or
-// an argument is none of: an input, `output`, one of `params`, or a name that is filled in (see
-// lengths.hpp).
+// an argument is none of: an input, one of `outputs`, one of `params`, or a name that is filled in
+// (see lengths.hpp).
 Descriptor make_custom_kernel(const CustomSource& custom, Planner& planner);
 
 }  // namespace dala

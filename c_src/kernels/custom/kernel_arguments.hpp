@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "runtime/cl_api.hpp"
-#include "runtime/tensor_type.hpp"
+#include "runtime/device/cl_api.hpp"
+#include "runtime/memory/tensor_type.hpp"
 
 namespace dala {
 

@@ -20,6 +20,13 @@ int64_t units(const TensorType& type, const KernelArgument& argument) {
   return type.count() / argument.lanes;
 }
 
+// The type of a buffer other than the first output.
+const TensorType& type_of(const Call& call, int buffer) {
+  const auto index = static_cast<size_t>(buffer);
+  return index < call.inputs.size() ? call.inputs[index]
+                                    : call.more_outputs[index - call.inputs.size()];
+}
+
 // As text without a fraction: products of three lengths may exceed any integer type.
 std::string digits_of(double number) {
   char digits[64];
@@ -31,29 +38,38 @@ std::string digits_of(double number) {
 
 Lengths::Lengths(std::string kernel, std::vector<KernelArgument> arguments,
                  const std::vector<std::string>& params, std::map<std::string, int64_t> sizes,
-                 bool pixels)
+                 bool pixels, const std::vector<std::string>& outputs)
     : kernel_(std::move(kernel)),
       params_(params.begin(), params.end()),
       sizes_(std::move(sizes)),
       pixels_(pixels) {
+  std::vector<KernelArgument> more_outputs(outputs.size() - 1);
   for (KernelArgument& argument : arguments) {
+    const auto output = std::find(outputs.begin(), outputs.end(), argument.name);
     if (argument.kind == KernelArgument::Kind::scalar) {
       scalars_.push_back(argument.name);
-    } else if (argument.name == "output") {
+    } else if (output == outputs.begin()) {
       output_ = std::move(argument);
+    } else if (output != outputs.end()) {
+      more_outputs[static_cast<size_t>(output - outputs.begin()) - 1] = std::move(argument);
     } else if (argument.kind == KernelArgument::Kind::buffer) {
-      inputs_.push_back(std::move(argument));
+      buffers_.push_back(std::move(argument));
     }
   }
-  for (const auto& [suffix, of] : kLengths) names_.emplace(suffix, Length{of});
-  const auto name_input = [this](const std::string& prefix, size_t input) {
+  inputs_ = buffers_.size();
+  for (KernelArgument& argument : more_outputs) buffers_.push_back(std::move(argument));
+  for (const auto& [suffix, of] : kLengths) {
+    names_.emplace(suffix, Length{of});
+    if (outputs.size() > 1) names_.emplace(outputs.front() + "_" + suffix, Length{of});
+  }
+  const auto name_buffer = [this](const std::string& prefix, size_t buffer) {
     for (const auto& [suffix, of] : kLengths) {
-      names_.emplace(prefix + suffix, Length{of, static_cast<int>(input), prefix});
+      names_.emplace(prefix + suffix, Length{of, static_cast<int>(buffer), prefix});
     }
   };
-  for (size_t i = 0; i < inputs_.size(); ++i) name_input(inputs_[i].name + "_", i);
-  for (size_t i = 0; i < inputs_.size(); ++i) {
-    name_input(inputs_.size() == 1 ? "input_" : text("input", i, "_"), i);
+  for (size_t i = 0; i < buffers_.size(); ++i) name_buffer(buffers_[i].name + "_", i);
+  for (size_t i = 0; i < inputs_; ++i) {
+    name_buffer(inputs_ == 1 ? "input_" : text("input", i, "_"), i);
   }
 }
 
@@ -67,31 +83,32 @@ std::optional<Length> Lengths::find(const std::string& name) const {
   return found->second;
 }
 
-// The filled-in arguments that describe an input, or the call if `input` is below 0.
-std::vector<Length> Lengths::lengths_of_input(int input) const {
+// The filled-in arguments that describe a buffer, or the call if `buffer` is below 0.
+std::vector<Length> Lengths::lengths_of(int buffer) const {
   std::vector<Length> lengths;
   for (const std::string& scalar : scalars_) {
     const auto length = find(scalar);
-    if (length && length->input == input) lengths.push_back(*length);
+    if (length && length->buffer == buffer) lengths.push_back(*length);
   }
   return lengths;
 }
 
-// Whether the kernel takes a length of the input, filled in or as a parameter of such a name, whose
-// value is up to the caller.
-bool Lengths::takes_length_of(int input) const {
+// Whether the kernel takes a length of the buffer, filled in or as a parameter set by the caller.
+bool Lengths::takes_length_of(int buffer) const {
   return std::any_of(scalars_.begin(), scalars_.end(), [&](const std::string& scalar) {
     const auto found = names_.find(scalar);
-    return found != names_.end() && found->second.input == input;
+    return found != names_.end() && found->second.buffer == buffer;
   });
 }
 
 bool Lengths::takes_n() const {
-  return std::find(scalars_.begin(), scalars_.end(), "n") != scalars_.end();
+  const std::vector<Length> lengths = lengths_of(-1);
+  return std::any_of(lengths.begin(), lengths.end(),
+                     [](const Length& each) { return each.of == Length::Of::n; });
 }
 
 bool Lengths::works_on_image() const {
-  const std::vector<Length> lengths = lengths_of_input(-1);
+  const std::vector<Length> lengths = lengths_of(-1);
   return pixels_ || std::any_of(lengths.begin(), lengths.end(),
                                 [](const Length& each) { return each.of != Length::Of::n; });
 }
@@ -141,7 +158,7 @@ Lengths::Image Lengths::read_image(const TensorType& type, const std::string& wh
   } else if (!shaped && image.pixels() > 0 && image.pixels() <= count) {
     image.channels = type.count() / (image.width * image.height);
   }
-  const bool unchecked = prefix.empty() && declared_size("output").has_value();
+  const bool unchecked = prefix.empty() && declared_size(output_.name).has_value();
   if (image.elements() != count && !unchecked) {
     refuse(text(prefix, "width ", image.width, ", ", prefix, "height ", image.height, " and ",
                 prefix, "channels ", image.channels, " make ", digits_of(image.elements()),
@@ -158,9 +175,13 @@ Lengths::Image Lengths::image(const Call& call) const {
   return read_image(call.output, "the output", "", call);
 }
 
-Lengths::Image Lengths::image_of_input(const Length& length, const Call& call) const {
-  const auto index = static_cast<size_t>(length.input);
-  return read_image(call.inputs[index], text("input ", index), length.prefix, call);
+Lengths::Image Lengths::image_of(const Length& length, const Call& call) const {
+  return read_image(type_of(call, length.buffer), name_of(length.buffer), length.prefix, call);
+}
+
+std::string Lengths::name_of(int buffer) const {
+  const auto index = static_cast<size_t>(buffer);
+  return index < inputs_ ? text("input ", index) : text("output ", index - inputs_ + 1);
 }
 
 std::optional<int64_t> Lengths::declared_size(const std::string& argument) const {
@@ -175,11 +196,11 @@ int64_t Lengths::output_length(const Call& call) const { return units(call.outpu
 
 void Lengths::check(const Call& call) const {
   check_output(call);
-  for (size_t i = 0; i < inputs_.size(); ++i) check_input(static_cast<int>(i), call);
+  for (size_t i = 0; i < buffers_.size(); ++i) check_buffer(static_cast<int>(i), call);
 }
 
 void Lengths::check_output(const Call& call) const {
-  if (const auto size = declared_size("output")) {
+  if (const auto size = declared_size(output_.name)) {
     if (call.output.count() < *size) {
       refuse(text("the output of ", kernel_, " has ", call.output.count(),
                   " elements, expected at least ", *size));
@@ -199,22 +220,21 @@ void Lengths::check_output(const Call& call) const {
               "; a kernel whose output has another size must take it as int n"));
 }
 
-void Lengths::check_input(int input, const Call& call) const {
-  const KernelArgument& argument = inputs_[static_cast<size_t>(input)];
-  const TensorType& type = call.inputs[static_cast<size_t>(input)];
-  for (const Length& length : lengths_of_input(input)) {
+void Lengths::check_buffer(int buffer, const Call& call) const {
+  const KernelArgument& argument = buffers_[static_cast<size_t>(buffer)];
+  const TensorType& type = type_of(call, buffer);
+  const bool is_input = static_cast<size_t>(buffer) < inputs_;
+  const std::string what = text(name_of(buffer), " (", argument.name, ") of ", kernel_);
+  for (const Length& length : lengths_of(buffer)) {
     if (length.of == Length::Of::n) continue;
-    image_of_input(length, call);
-    if (type.count() == 0 && call.output.count() > 0) {
-      refuse(text("input ", input, " (", argument.name, ") of ", kernel_, " is an empty image"));
-    }
+    image_of(length, call);
+    if (type.count() == 0 && call.output.count() > 0) refuse(text(what, " is an empty image"));
   }
   if (const auto size = declared_size(argument.name)) {
     if (type.count() >= *size) return;
-    refuse(text("input ", input, " (", argument.name, ") of ", kernel_, " has ", type.count(),
-                " elements, expected at least ", *size));
+    refuse(text(what, " has ", type.count(), " elements, expected at least ", *size));
   }
-  if (takes_length_of(input)) return;
+  if (takes_length_of(buffer)) return;
   double needed = pixels_ && !takes_n() ? 0.0 : static_cast<double>(output_length(call));
   if (works_on_image()) {
     const Image size = image(call);
@@ -222,20 +242,21 @@ void Lengths::check_input(int input, const Call& call) const {
   }
   needed *= argument.lanes;
   if (static_cast<double>(type.count()) >= needed) return;
-  refuse(text("input ", input, " (", argument.name, ") of ", kernel_, " has ", type.count(),
-              " elements, but the kernel may read ", digits_of(needed),
-              " according to the size of the output; declare an argument with the length of the ",
-              "input, such as int ", argument.name, "_n, or register the kernel with sizes: [",
+  refuse(text(what, " has ", type.count(), " elements, but the kernel may ",
+              is_input ? "read " : "write ", digits_of(needed), " according to the size of the ",
+              is_input || buffers_.size() == inputs_ ? "output" : "first output",
+              "; declare an argument with the length of the ", is_input ? "input" : "output",
+              ", such as int ", argument.name, "_n, or register the kernel with sizes: [",
               argument.name, ": ...]"));
 }
 
 double Lengths::value(const Length& length, const Call& call) const {
   if (length.of == Length::Of::n) {
-    if (length.input < 0) return static_cast<double>(output_length(call));
-    const auto index = static_cast<size_t>(length.input);
-    return static_cast<double>(units(call.inputs[index], inputs_[index]));
+    if (length.buffer < 0) return static_cast<double>(output_length(call));
+    const auto index = static_cast<size_t>(length.buffer);
+    return static_cast<double>(units(type_of(call, length.buffer), buffers_[index]));
   }
-  const Image size = length.input < 0 ? image(call) : image_of_input(length, call);
+  const Image size = length.buffer < 0 ? image(call) : image_of(length, call);
   if (length.of == Length::Of::width) return static_cast<double>(size.width);
   if (length.of == Length::Of::height) return static_cast<double>(size.height);
   return static_cast<double>(size.channels);

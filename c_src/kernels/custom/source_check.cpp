@@ -99,7 +99,7 @@ class Check {
   }
 
  private:
-  // `line` counts in the whole, once there is one, and before that in the file at hand.
+  // `line` refers to the assembled source, or to the current file while that is being assembled.
   [[noreturn]] void refuse(int line, const std::string& problem) const {
     const auto index = static_cast<size_t>(line - 1);
     SourceOrigin origin{file_, line};
@@ -154,7 +154,7 @@ class Check {
       append(result, source.substr(copied, directive.front().begin - copied), file, line);
       line = directive.front().line;
       const CheckedSource header = header_of(directive, depth);
-      // What follows the directive is in its line again.
+      // The text after the directive is on the directive's line.
       append(result, header);
       result.lines.back() = {file, line};
       copied = directive.back().end;
@@ -380,8 +380,8 @@ class Check {
 
   const std::string& kernel_;
   const Headers& headers_;
-  CheckedSource whole_;  // empty until all headers are in
-  std::string file_;     // the header at hand; "" for the source
+  CheckedSource whole_;  // empty until all headers are inserted
+  std::string file_;     // the current header; "" for the source
   int included_ = 0;
   std::set<std::string> once_;    // headers with #pragma once that have been included
   std::set<std::string> macros_;  // that the source defines

@@ -64,7 +64,7 @@ __kernel void draw_line(__global uchar4 *image, const Line line) {
   }
 }
 
-// An item does circle.span columns of circle.lines rows.
+// Each work-item fills circle.span columns of circle.lines rows.
 __kernel void draw_circle(__global uchar4 *image, const Circle circle) {
   const long x0 = (long)get_global_id(0) * circle.span;
   const long y0 = (long)get_global_id(1) * circle.lines;
@@ -82,7 +82,7 @@ __kernel void draw_circle(__global uchar4 *image, const Circle circle) {
   }
 }
 
-// RGBA over an opaque background, as RGB. An item does view.span pixels.
+// RGBA over an opaque background, as RGB. Each work-item converts view.span pixels.
 __kernel void flatten(__global const uchar *image, __global uchar *output, const Flatten view) {
   const long from = (long)get_global_id(0) * view.span;
   const long to = min(from + view.span, view.count);

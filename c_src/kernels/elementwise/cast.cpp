@@ -21,8 +21,8 @@ std::string function_of(DType from, DType to) {
 }
 std::string entry_of(DType from) { return text("run_cast_from_", to_string(from)); }
 
-// The function that makes a float of a number which is then rounded once more; none where a float
-// has all its digits, or is beyond the range of the result where it does not.
+// The function that converts a number to a sticky float, which is then rounded once more; none if a
+// float represents the type exactly, or inexact values are beyond the range of the result.
 std::optional<std::string> sticky_float(DType from, DType to) {
   if (is_narrow_float(to) && from == DType::f64) return "sticky_float_of_double";
   if (to != DType::bf16 || !is_integer(from) || size_of(from) < 4) return std::nullopt;
@@ -58,12 +58,13 @@ Part cast_source(DType from, DType to) {
   return part;
 }
 
-// Casts of the common types are one program, those of the others another, which few need.
+// Casts between common types are one program; the other types are in another, which few callers
+// need.
 bool is_common(DType dtype) {
   return std::find(kEveryDType.begin(), kEveryDType.end(), dtype) != kEveryDType.end();
 }
 
-// All casts to one type, from types as common as `like`.
+// All casts to one type, from types that are as common as `like`.
 ProgramSource source_to(const Planner& planner, DType to, DType like) {
   ProgramSource source;
   for (DType from : kAllDTypes) {

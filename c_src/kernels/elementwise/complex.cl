@@ -19,7 +19,7 @@ static inline float2 OP(mul)(float2 a, float2 b) {
   return (float2)(a.x * b.x - a.y * b.y, a.x * b.y + a.y * b.x);
 }
 
-// By the ratio of the divisor's parts, of which the larger one divides (R. L. Smith, 1962).
+// Smith's algorithm (1962): divides by the larger part of the divisor first.
 static inline float2 OP(div)(float2 a, float2 b) {
   const bool real = fabs(b.x) >= fabs(b.y);
   const float large = real ? b.x : b.y;

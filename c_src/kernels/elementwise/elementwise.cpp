@@ -26,14 +26,14 @@ std::string output_rule(const PointwiseOp& op) {
   return "the inputs' element type, a shape that they broadcast to";
 }
 
-// The type of the elements that an operation is about: comparisons have another one as a result,
-// and a condition is always u8.
+// The element type of an operation: comparisons have another result type, and conditions are always
+// u8.
 DType element_type(const PointwiseOp& op, const Call& call) {
   if (op.file == OpFile::complex) return DType::c64;
   return call.inputs.empty() ? call.output.dtype : call.inputs[op.name == "select" ? 1 : 0].dtype;
 }
 
-// The type whose operation it is: floats of 16 bits are moved as they are.
+// The type in which the operation runs: 16-bit floats that are only moved are not converted.
 DType operated_as(const PointwiseOp& op, DType dtype) {
   const bool moves = op.name == "select" || op.name == "fill";
   return moves && is_narrow_float(dtype) ? carrier(dtype) : dtype;
@@ -121,7 +121,7 @@ bool in_order(const Call& call) {
   const auto* low_integer = std::get_if<int64_t>(&low);
   const auto* high_integer = std::get_if<int64_t>(&high);
   if (low_integer != nullptr && high_integer != nullptr) return *low_integer <= *high_integer;
-  // One of them is beyond every int64.
+  // One of them is beyond the range of int64.
   if (large_low && high_integer != nullptr) return false;
   if (large_high && low_integer != nullptr) return true;
   return call.number("min") <= call.number("max");

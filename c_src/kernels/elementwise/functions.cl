@@ -1,5 +1,5 @@
-// Functions of one element: those of analysis for floats, operations on bits for integers, and the
-// choice between two.
+// Functions of one element: transcendental functions of floats, bitwise operations on integers, and
+// selection.
 //
 //   T, UT, WT, T_FLOAT, T_SIGNED, T_BITS, OP(name)   see ops.cl
 //
@@ -104,7 +104,7 @@ static inline T OP(bitwise_not)(T x) { return (T)~x; }
 static inline T OP(population_count)(T x) { return (T)popcount((UT)x); }
 static inline T OP(count_leading_zeros)(T x) { return (T)clz((UT)x); }
 
-// A negative amount is a large one without its sign.
+// A negative amount becomes a large unsigned one.
 static inline T OP(left_shift)(T x, T amount) {
   const bool all = (UT)amount >= (UT)T_BITS;
   return all ? (T)0 : (T)((WT)x << (all ? (UT)0 : (UT)amount));

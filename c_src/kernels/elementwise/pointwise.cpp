@@ -101,7 +101,7 @@ std::string name_of(OpFile file) {
   }
 }
 
-// Long on the CPU: see Body.
+// Whether the body is heavy on a CPU: see Body.
 bool is_heavy(const PointwiseOp& op, DType dtype) {
   static const std::vector<std::string> long_on_floats = {"exp", "log", "pow", "sigmoid", "tanh"};
   static const std::vector<std::string> long_on_integers = {"div", "pow", "remainder"};
@@ -228,7 +228,7 @@ Body op_body(const PointwiseOp& op, DType dtype, const Call& call,
   Body body = pointwise_body(call, function_of(op, dtype), {op_source(op.file, dtype)}, values);
   if (is_narrow_float(dtype)) body.source.push_back(narrow_op_source(op, dtype));
   body.heavy = is_heavy(op, dtype);
-  // Its constants are of double precision, and have to stay that.
+  // Its double constants must stay double.
   if (dtype == DType::f64) body.options = "";
   return body;
 }

@@ -8,6 +8,7 @@
 // One work-item per element. Edge rule: items past layout.count do nothing. Preconditions:
 // 1 <= rank <= MAX_RANK, dims > 0; an input that aliases the output has the output's layout.
 
+#include "kernels/common/loops.h"
 #include "kernels/elementwise/pointwise_layout.cl"
 
 #if N_INPUTS > 0
@@ -27,11 +28,12 @@ __kernel void ENTRY(POINTWISE_ARGUMENTS) {
 
   long at[MAX_INPUTS] = {0, 0, 0, 0};
   long rest = i;
-  for (long d = 0; d < layout.rank; ++d) {
+  EACH_DIMENSION(d, layout.rank, MAX_RANK) {
     // The outermost dimension needs no division: the remaining index is within it.
     const bool outermost = d + 1 == layout.rank;
     const long position = outermost ? rest : rest % layout.dims[d];
     if (!outermost) rest /= layout.dims[d];
+#pragma unroll
     for (int n = 0; n < N_INPUTS; ++n) at[n] += position * layout.strides[n * MAX_RANK + d];
   }
   out[i] = APPLY(at[0], at[1], at[2], at[3]);

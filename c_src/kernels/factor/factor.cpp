@@ -13,11 +13,11 @@ namespace {
 const std::vector<DType> kFloats{DType::f32, DType::f64};
 
 constexpr int64_t kLargest = 1 << 20;     // rows or columns
-constexpr int64_t kGroupElements = 4096;  // elements that outweigh the start of a group
+constexpr int64_t kGroupElements = 4096;  // elements that amortise the start of a group
 constexpr int64_t kSolveBlock = 32;       // BLOCK in triangular.cl
 constexpr size_t kItems = 64;             // of a group (GPU class)
 
-// A batch of matrices: the last two dimensions, and all in front of them.
+// A batch of matrices: the last two dimensions, and the leading ones.
 struct Matrices {
   int64_t batch = 1;
   int64_t rows = 1;
@@ -25,7 +25,7 @@ struct Matrices {
   Shape leading;
 
   int64_t least() const { return std::min(rows, columns); }
-  // The leading dimensions, then these.
+  // The leading dimensions, followed by `last`.
   Shape with(std::initializer_list<int64_t> last) const {
     Shape shape = leading;
     shape.insert(shape.end(), last);
@@ -59,22 +59,23 @@ void need_square(const std::string& kernel, const Call& call, const Matrices& ma
                    ", expected square matrices"));
 }
 
-// The type in which rotations are accumulated.
-DType rotated_type(const Planner& planner, DType dtype) {
-  return planner.fp64() ? DType::f64 : dtype;
+// The type in which a file's kernels compute: rotations accumulate many rounding errors, and on
+// CPUs reflections in f64 cost little more.
+DType worked_type(const Planner& planner, DType dtype, const std::string& file) {
+  const bool wide = file == "jacobi" || (file == "qr" && planner.cpu_class());
+  return wide && planner.fp64() ? DType::f64 : dtype;
 }
 
 std::shared_ptr<Program> program_for(Planner& planner, DType dtype, const std::string& file) {
   return planner.program(text("factor ", file, " ", to_string(dtype)), [&] {
-    const bool rotates = file == "jacobi";
-    Defines defines = element_defines(rotates ? rotated_type(planner, dtype) : dtype);
+    Defines defines = element_defines(worked_type(planner, dtype, file));
     defines.emplace_back("IO", cl_name(dtype));
     return ProgramSource{defines, {{"factor/" + file + ".cl"}}};
   });
 }
 
-// What a kernel's `result` asks for: its number, the type and the shapes it may have, and the
-// operations and scratch that it takes.
+// A choice of the parameter `result`: its number, element type, allowed shapes, operations and
+// scratch.
 struct Result {
   int number = FACTOR_FIRST;
   std::vector<Shape> shapes;
@@ -124,7 +125,7 @@ Launch plan_factorization(const Factorization& kind, const Call& call, Planner& 
   if (kind.name == "lu") step.arguments.push_back(output());
   if (kind.work) {
     view.work = kind.work(matrices, view.extent);
-    const DType worked = kind.file == "jacobi" ? rotated_type(planner, dtype) : dtype;
+    const DType worked = worked_type(planner, dtype, kind.file);
     launch.scratch = {static_cast<size_t>(view.work * view.batch) * size_of(worked)};
     step.arguments.push_back(scratch(0));
   }
@@ -153,15 +154,7 @@ Descriptor descriptor_of(const Factorization& kind, const std::string& summary,
   factor.summary = summary;
   factor.dtypes = kFloats;
   factor.output_rule = output_rule;
-  if (!results.empty()) {
-    ParamSpec result;
-    result.name = "result";
-    result.kind = ParamSpec::Kind::choice;
-    result.fallback = results[0];
-    result.choices = results;
-    result.summary = results_summary;
-    factor.params = {result};
-  }
+  if (!results.empty()) factor.params = {choice_param("result", results, results_summary)};
   factor.check = [kind](const Call& call) { check_factorization(kind, call); };
   factor.plan = [kind](const Call& call, Planner& planner) {
     return plan_factorization(kind, call, planner);
@@ -205,7 +198,7 @@ Descriptor lu_kernel() {
 
 Descriptor qr_kernel() {
   Factorization qr{
-      "qr", "direct", false, [](const Matrices& a, const std::string& result) {
+      "qr", "qr", false, [](const Matrices& a, const std::string& result) {
         const int64_t least = a.least();
         if (result == "r") {
           return Result{FACTOR_SECOND, {a.with({least, a.columns}), a.with({a.rows, a.columns})}};
@@ -222,7 +215,8 @@ Descriptor qr_kernel() {
   return descriptor_of(
       qr,
       "The factors of a {m, n} = q r, the columns of q being orthogonal unit vectors and r upper "
-      "triangular, by Householder's reflections. Leading dimensions are batches.",
+      "triangular, by Householder's reflections. The diagonal of r is not negative, except where a "
+      "column is zero below it and needs no reflection. Leading dimensions are batches.",
       "the input's element type; with k = min(m, n), q: {m, k} or {m, m}; r: {k, n} or {m, n}",
       {"q", "r"}, "the factor");
 }
@@ -281,10 +275,10 @@ Descriptor svd_kernel() {
       {"values", "u", "vt"}, "what is written");
 }
 
-// b as systems: {.., n, k}, or {.., n} for one; from the right {.., k, n}, or {.., n}.
+// b as a set of systems: {.., n, k}, or {.., n} for one; from the right {.., k, n}, or {.., n}.
 struct Systems {
   SolveView view;
-  Shape shape;  // that b is expected to have
+  Shape shape;  // expected of b
 };
 
 Systems systems_of(const Call& call) {
@@ -304,11 +298,11 @@ Systems systems_of(const Call& call) {
   systems.shape = vectors ? a.with({a.rows})
                   : right ? a.with({view.systems, a.rows})
                           : a.with({a.rows, view.systems});
-  // Systems from the right are those of the transposed matrix, and lie in rows.
+  // A system from the right is one of the transposed matrix, stored in rows.
   if (right) view.transposed = 1 - view.transposed;
   view.step = right ? 1 : view.systems;
   view.across = right ? view.size : 1;
-  // Transposed, a lower triangle is the upper one.
+  // The transpose of a lower triangle is an upper one.
   if (view.transposed != 0) view.upper = 1 - view.upper;
   return systems;
 }
@@ -336,12 +330,9 @@ Launch plan_triangular(const Call& call, Planner& planner) {
 }
 
 Descriptor triangular_kernel() {
-  ParamSpec triangle;
-  triangle.name = "triangle";
-  triangle.kind = ParamSpec::Kind::choice;
-  triangle.fallback = std::string("lower");
-  triangle.choices = {"lower", "upper"};
-  triangle.summary = "which triangle of a is read, the other one being taken as zeros";
+  const ParamSpec triangle =
+      choice_param("triangle", {"lower", "upper"},
+                   "which triangle of a is read, the other one being taken as zeros");
   Descriptor solve;
   solve.name = "triangular_solve";
   solve.summary =

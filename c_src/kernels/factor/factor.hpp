@@ -1,5 +1,4 @@
-// Factorizations of matrices and what is solved with them: cholesky, lu, qr, eigh, svd and
-// triangular_solve.
+// Matrix factorizations and solvers: cholesky, lu, qr, eigh, svd and triangular_solve.
 #pragma once
 
 #include "kernels/registry.hpp"

@@ -1,5 +1,4 @@
-// What the factorizations take: a batch of matrices {rows, columns}, and what of the result is
-// written.
+// Arguments of the factorizations: a batch of matrices {rows, columns}, and the requested result.
 #pragma once
 
 #include "kernels/common/shared.h"

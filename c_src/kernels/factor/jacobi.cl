@@ -1,4 +1,4 @@
-// Eigenvalues of symmetric matrices and singular values, by Jacobi's rotations, of batches of
+// Eigenvalues of symmetric matrices and singular values by Jacobi rotations, for batches of
 // matrices, one work-group per matrix (CPU class: several).
 //
 //   eigh   a = v diag(values) v^T, values ascending: rows and columns are rotated until all other
@@ -9,16 +9,16 @@
 //   in, out, work   see direct.cl; in and out are of type IO, and T is a wider one where the device
 //                   has it, since every element goes through very many rotations
 //
-// The rotations of a round of a tournament share no row, so rounds are worked on in parallel. Edge
-// rule: an odd number of rows has one that rests in each round.
+// The rotations of a tournament round share no row, so they run in parallel. Edge rule: with an odd
+// number of rows, one row has a bye in each round.
 #pragma once
 
 #include "kernels/factor/rows.cl"
 
-// The places of n values in order, by counting those in front: order[rank] = place.
+// Sorts n values by rank, counting the values in front: order[rank] = index.
 static inline void rank_values(__global const T *values, __global int *order, const long n,
                                const bool descending) {
-  // NaN has no rank: every entry is a place at least.
+  // NaN has no rank, so every entry starts as a valid index.
   EACH(i, 0, n) order[i] = (int)i;
   JOIN;
   EACH(i, 0, n) {
@@ -27,7 +27,7 @@ static inline void rank_values(__global const T *values, __global int *order, co
     for (long k = 0; k < n; ++k) {
       const T y = values[k];
       const bool before = descending ? y > x : y < x;
-      // Equal ones, and those that cannot be compared, stay in order.
+      // Equal and unordered values keep their order.
       const bool behind = descending ? y < x : y > x;
       rank += before || (!behind && k < i) ? 1 : 0;
     }
@@ -35,7 +35,7 @@ static inline void rank_values(__global const T *values, __global int *order, co
   }
 }
 
-// In work: a, then v transposed, values, cosines and sines of a round, then the order.
+// work holds a, v transposed, the values, the cosines and sines of a round, and the order.
 FACTOR_KERNEL void eigh(__global const IO *restrict in, __global IO *restrict out,
                         __global T *restrict work, const FactorView view) {
   __local int turned;
@@ -58,7 +58,7 @@ FACTOR_KERNEL void eigh(__global const IO *restrict in, __global IO *restrict ou
     T norm = 0;
     for (long i = 0; i < n; ++i) norm += dot_rows(a + i * n, a + i * n, n);
     norm = sqrt(norm);
-    // A matrix with NaN or infinity has no eigenvalues.
+    // A matrix with NaN or infinity gives NaN.
     const T valid = norm < INFINITY ? 1 : NAN;
     for (int sweep = 0; sweep < MOST_SWEEPS; ++sweep) {
       if (FIRST_ITEM) turned = 0;
@@ -70,7 +70,7 @@ FACTOR_KERNEL void eigh(__global const IO *restrict in, __global IO *restrict ou
           T c = 1, s = 0;
           if (q < n) {
             const T g = a[p * n + q];
-            // What is below the rounding errors of the diagonal and of the matrix is left.
+            // Elements below the rounding errors of the diagonal and the matrix are not rotated.
             const T bound = EPSILON * (T)0.25 *
                             fmax(fmin(fabs(a[p * n + p]), fabs(a[q * n + q])), EPSILON * norm);
             if (fabs(g) > bound && fabs(g) > SMALLEST) {
@@ -126,9 +126,9 @@ FACTOR_KERNEL void eigh(__global const IO *restrict in, __global IO *restrict ou
   }
 }
 
-// Rows `from` to `end` of w, of `length` elements, so that all rows up to `end` are orthogonal unit
-// vectors: each is a unit vector without its parts along the rows before. One of the unit vectors
-// has at least the share (length - row) / length of its square left.
+// Completes rows `from` to `end` of w, of `length` elements, such that all rows up to `end` are
+// orthonormal: each is a standard basis vector minus its projections on the rows before. Some basis
+// vector keeps at least the share (length - row) / length of its squared norm.
 static inline void complete(__global T *w, const long row, const long length) {
   __global T *x = w + row * length;
   for (long unit = 0; unit < length; ++unit) {
@@ -146,10 +146,10 @@ static inline void complete(__global T *w, const long row, const long length) {
   }
 }
 
-// With s = min(rows, columns) and l the larger of them. In work: w, the rows or columns of a that
-// are rotated, as s rows of l elements; z, s rows of s, the rotations; values; then w in order, as
-// many rows of l elements as the result has, those behind w's being orthogonal to them; z in order;
-// then the order.
+// With s = min(rows, columns) and l the larger of them, work holds: w, the rotated rows or columns
+// of a, as s rows of l elements; z, the accumulated rotations, s rows of s; the values; w sorted,
+// with as many rows of l elements as the result has, where additional rows are orthogonal to the
+// others; z sorted; and the order.
 FACTOR_KERNEL void svd(__global const IO *restrict in, __global IO *restrict out,
                        __global T *restrict work, const FactorView view) {
   __local int turned;
@@ -165,7 +165,7 @@ FACTOR_KERNEL void svd(__global const IO *restrict in, __global IO *restrict out
     __global T *long_vectors = values + s;
     __global T *short_vectors = long_vectors + max((long)view.extent, s) * l;
     __global int *order = (__global int *)(short_vectors + s * s);
-    // A matrix whose squares overflow or vanish is scaled.
+    // Matrices whose squares would overflow or underflow are scaled.
     T largest = 0, valid = 1;
     for (long i = 0; i < m * n; ++i) {
       const T size = fabs((T)a[i]);
@@ -209,7 +209,7 @@ FACTOR_KERNEL void svd(__global const IO *restrict in, __global IO *restrict out
       EACH(i, 0, s) out[matrix * s + i] = (IO)(values[order[i]] * scale * valid);
     }
     EACH(i, 0, s * s) short_vectors[i] = z[order[i / s] * s + i % s];
-    // Values that are 0 within rounding have no direction of their own.
+    // Values that are 0 within rounding have no singular vector of their own.
     const T least = s > 0 ? values[order[0]] * EPSILON * l : 0;
     long certain = 0;
     while (certain < s && values[order[certain]] > least) ++certain;

@@ -1,10 +1,9 @@
-// Operations on rows, which the factorizations are made of, and loops that divide rows among the
-// items of a work-group.
+// Row operations of the factorizations, and loops that divide rows among the items of a work-group.
 //
 //   T, T_BITS   the element type: float or double
 //
-// On CPUs a work-group is one item and rows are worked on in vectors; elsewhere each item has rows
-// of its own. Every item reaches every JOIN.
+// On CPUs a work-group is one item and processes rows in vectors; elsewhere each item has its own
+// rows. Every item reaches every JOIN.
 #pragma once
 
 #include "kernels/common/kernel.h"
@@ -125,5 +124,5 @@ static inline void pair_of(const int n, const int round, const int i, int *p, in
   *q = max(a, b);
 }
 
-// Sweeps of rotations until none is needed; convergence is quadratic after a few.
+// An upper bound of the sweeps; convergence is quadratic after a few.
 #define MOST_SWEEPS 40

@@ -3,8 +3,8 @@
 //   a     row-major; only the triangle that the view names is read
 //   b, x  see factor_args.h; they may be the same buffer
 //
-// CPU class: a work-group is one item and owns view.block systems, neighbours in memory where
-// across is 1. Elsewhere there is an item per system. Edge rule: a 0 on the diagonal gives
+// CPU class: a work-group is one item and owns view.block systems, which are adjacent in memory if
+// across is 1. Elsewhere there is one item per system. Edge rule: a 0 on the diagonal gives
 // infinities or NaN.
 #pragma once
 

@@ -26,8 +26,8 @@ void need_pairs(const std::string& kernel, const std::string& what, const Shape&
                    "imaginary part"));
 }
 
-// The axes that the call's `axes` names, of a tensor of that shape, in the order of the transforms:
-// the last one first, since its points are neighbours.
+// The axes of `axes`, in the order of the transforms: the last one first, since its points are
+// adjacent.
 std::vector<size_t> axes_of(const std::string& kernel, const Call& call, const Shape& shape) {
   const auto rank = static_cast<int64_t>(shape.size());
   std::vector<size_t> axes;
@@ -114,7 +114,7 @@ FftReal real_view(const FftArray& array) {
   return view;
 }
 
-// One of the steps between real and complex numbers, which writes `count` of them.
+// Adds a step between real and complex numbers that writes `count` of them.
 void add_step(Launch& launch, Planner& planner, DType dtype, const std::string& entry, Operand from,
               Operand to, FftReal view, int64_t count, std::optional<Operand> tables = {}) {
   view.count = count;
@@ -131,7 +131,7 @@ void add_step(Launch& launch, Planner& planner, DType dtype, const std::string& 
   launch.steps.push_back(std::move(step));
 }
 
-// Whether real numbers can be seen as complex ones, two of them as one.
+// Whether pairs of real numbers can be viewed as complex ones.
 bool packs(const FftArray& array) { return array.inner == 1 && array.length % 2 == 0; }
 
 // The step between the transform of packed numbers and that of the real ones.

@@ -1,4 +1,4 @@
-// A pass of Fourier transforms, for devices that are CPUs: see fft_args.h.
+// A pass of Fourier transforms, CPU family: see fft_args.h.
 //
 //   from, to   complex numbers as pairs of T: re, im. They may be the same buffer where rest is 1
 //   tables     pairs: e^(-2 pi i k / length) for k < length; then, where rest is above 1, the
@@ -39,7 +39,7 @@ typedef V Loose __attribute__((aligned(sizeof(T))));
 
 #include "kernels/fft/tile.cl"
 
-// The elements of two vectors in turn, from their lower and from their upper halves.
+// Interleaves two vectors: their lower halves, and their upper halves.
 #if LANES == 16
 #define WEAVE_LOW(x, y)                                                                         \
   (V)(x.s0, y.s0, x.s1, y.s1, x.s2, y.s2, x.s3, y.s3, x.s4, y.s4, x.s5, y.s5, x.s6, y.s6, x.s7, \
@@ -54,8 +54,8 @@ typedef V Loose __attribute__((aligned(sizeof(T))));
 #define WEAVES 3
 #endif
 
-// Each weave moves the highest bit of an element's place among all vectors to the lowest; after as
-// many as a lane has bits, rows are columns.
+// Each weave moves the highest bit of an element's index across all vectors to the lowest; after as
+// many weaves as a lane index has bits, rows are columns.
 static inline void transpose(V *rows) {
 #pragma unroll
   for (int step = 0; step < WEAVES; ++step) {
@@ -154,7 +154,7 @@ static inline void store_tile(BUFFER tile, __global T *restrict to, const Place 
   }
 }
 
-// The tile's points times w^(p * j).
+// Multiplies the tile's points by w^(p * j).
 static inline void turn_tile(BUFFER tile, __global const T *restrict tables,
                              __global const T *restrict turns, const FftPass pass, const long p) {
   const long whole = pass.length * pass.rest;

@@ -1,4 +1,4 @@
-// A pass of Fourier transforms, for devices with many narrow processors. The contract is that of
+// A pass of Fourier transforms, GPU family. The contract is that of
 // fft_cpu.cl, without turns.
 //
 //   LANES, ITEMS   transforms of a tile, and items of a work-group, a multiple of LANES
@@ -9,6 +9,7 @@
 // of the transforms work on zeros, and are not stored; every item reaches every barrier.
 #pragma once
 
+#include "kernels/common/loops.h"
 #include "kernels/common/paste.h"
 #include "kernels/fft/fft_args.h"
 #include "kernels/fft/tables.cl"
@@ -50,7 +51,10 @@ __kernel __attribute__((reqd_work_group_size(ITEMS, 1, 1))) void fft_pass(
   barrier(CLK_LOCAL_MEM_FENCE);
   int s = 1;
   for (int stage = 0; stage < pass.stages; ++stage) {
-    const int radix = pass.radices[stage];
+    int radix = 1;
+    EACH_DIMENSION(d, pass.stages, FFT_MOST_STAGES) {
+      radix = d == stage ? pass.radices[d] : radix;
+    }
     stage_of(x, y, tables, length, s, radix, lane);
     BUFFER other = x;
     x = y;

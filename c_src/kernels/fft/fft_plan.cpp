@@ -14,9 +14,9 @@
 namespace dala {
 namespace {
 
-constexpr int64_t kLongestPass = 2048;      // points; two tiles of them fill the second-level cache
-constexpr int64_t kWorthTwoPasses = 512;    // points of few transforms that outweigh a second pass
-constexpr int64_t kPointsPerGroup = 16384;  // points that outweigh the start of a group
+constexpr int64_t kLongestPass = 2048;      // points; two tiles of them fill the L2 cache
+constexpr int64_t kWorthTwoPasses = 512;    // points for which few transforms gain from two passes
+constexpr int64_t kPointsPerGroup = 16384;  // points that amortise the start of a group
 constexpr size_t kKeptTables = 64;
 
 int64_t lanes_of(const Planner& planner, DType dtype) {
@@ -49,7 +49,7 @@ std::vector<int64_t> prime_factors(int64_t n) {
 // Roots of unity e^(-2 pi i k / n) as pairs of T, appended to a table.
 template <typename T>
 void append_roots(std::vector<std::byte>& table, int64_t count, int64_t step, int64_t n) {
-  // More digits than the result has, so that it is rounded once.
+  // Wider than the result, which is thus rounded once.
   using Wide = std::conditional_t<std::is_same_v<T, float>, double, long double>;
   const Wide turn = -2 * std::numbers::pi_v<Wide> / static_cast<Wide>(n);
   const size_t begin = table.size();
@@ -61,7 +61,7 @@ void append_roots(std::vector<std::byte>& table, int64_t count, int64_t step, in
   }
 }
 
-// Tables of a pass, or of a chirp: what they are is their key.
+// Identifies the tables of a pass, or of a chirp.
 struct TableKey {
   DType dtype;
   int64_t roots;  // the first table: e^(-2 pi i k / roots); 0: none
@@ -86,7 +86,7 @@ Table make_table(const TableKey& key) {
   return std::make_shared<const std::vector<std::byte>>(std::move(table));
 }
 
-// The tables that were asked for lately; a transform that is run again finds its own.
+// A cache of recently used tables, for transforms that are run again.
 Table table_for(const TableKey& key) {
   static std::mutex mutex;
   static std::map<TableKey, Table> kept;
@@ -102,7 +102,7 @@ Table table_for(const TableKey& key) {
   return table;
 }
 
-// Scratch that holds the tables once the step before has run.
+// Adds scratch for the tables, and the step that writes them.
 Operand add_table(Launch& launch, const TableKey& key) {
   const Table table = table_for(key);
   const Operand memory = add_scratch(launch, table->size());
@@ -130,13 +130,13 @@ std::shared_ptr<Program> pass_program(Planner& planner, DType dtype) {
   });
 }
 
-// The share of lanes that have work where `count` transforms are neighbours.
+// The fraction of lanes in use for `count` adjacent transforms.
 double use_of(int64_t count, int64_t lanes) {
   return static_cast<double>(count) / static_cast<double>(ceil_div(count, lanes) * lanes);
 }
 
-// Which transforms stand side by side in a tile. Neighbours in memory are read fastest, then
-// transforms whose own points are neighbours.
+// Chooses the transforms that share a tile. Adjacent transforms are read fastest, then transforms
+// whose own points are adjacent.
 void choose_lanes(FftPass& pass, int64_t lanes) {
   constexpr double kTransposed = 0.8;
   constexpr double kScattered = 0.3;
@@ -199,7 +199,7 @@ void add_pass(Launch& launch, Planner& planner, DType dtype, FftPass pass, Opera
                                     range});
 }
 
-// CPU class: points per work-group of the steps around the passes.
+// CPU class: divides the points of the steps around the passes into work-groups.
 Range point_range(const Planner& planner, int64_t count, cl_long& chunk) {
   if (!planner.cpu_class()) return item_per_result(planner, count);
   chunk = std::max<int64_t>(1024, ceil_div(count, planner.busy_groups()));
@@ -212,7 +212,7 @@ size_t complex_bytes(DType dtype, int64_t points) {
   return static_cast<size_t>(2 * points) * size_of(dtype);
 }
 
-// Through the convolution with a chirp; see chirp.cl.
+// Bluestein's algorithm, a convolution with a chirp; see chirp.cl.
 void add_bluestein(Launch& launch, Planner& planner, DType dtype, const FftArray& array,
                    Operand from, Operand to, bool inverse, double scale) {
   FftArray padded = array;
@@ -278,7 +278,7 @@ std::vector<int64_t> fft_pass_lengths(int64_t length, int64_t longest, int64_t m
   std::sort(factors.rbegin(), factors.rend());
   if (!factors.empty() && factors[0] > std::min(most_prime, longest)) return {};
   for (auto passes = static_cast<size_t>(fewest); passes <= factors.size() + 1; ++passes) {
-    // The largest factors first, each to the pass that is shortest so far.
+    // Assigns the factors, largest first, each to the shortest pass so far.
     std::vector<int64_t> lengths(passes, 1);
     for (int64_t factor : factors) {
       *std::min_element(lengths.begin(), lengths.end()) *= factor;
@@ -330,7 +330,7 @@ void add_fft(Launch& launch, Planner& planner, DType dtype, const FftArray& arra
     add_bluestein(launch, planner, dtype, array, from, to, inverse, scale);
     return;
   }
-  // A single pass works on its own tiles; several go by way of scratch.
+  // A single pass works in its own tiles; several alternate with scratch.
   Operand areas[2] = {to, to};
   for (size_t i = 0; i < 2 && i + 1 < lengths.size(); ++i) {
     areas[i] = add_scratch(launch, complex_bytes(dtype, array.count()));

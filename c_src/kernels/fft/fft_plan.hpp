@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "kernels/planner.hpp"
-#include "runtime/launch.hpp"
+#include "runtime/schedule/launch.hpp"
 
 namespace dala {
 

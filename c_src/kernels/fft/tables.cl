@@ -1,4 +1,4 @@
-// Roots of unity from two tables, so that their size is that of a square root: w^k is the product
+// Roots of unity from two tables, each of about the square root of their number: w^k is the product
 // of an entry of the coarse table and one of the fine table. Entries are pairs of re and im.
 #pragma once
 

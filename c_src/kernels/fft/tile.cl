@@ -1,4 +1,4 @@
-// What both families do with a tile of transforms: where it is, and its stages.
+// Shared by both families: the position of a tile of transforms in memory, and its stages.
 //
 //   V             the type of a point's part
 //   BUFFER        the type of tiles; RE(buffer, i) and IM(buffer, i) are the parts of point i
@@ -58,7 +58,7 @@ static inline void stage_of(BUFFER x, BUFFER y, __global const T *restrict table
   }
 }
 
-// Where the transforms of a tile are: point k of lane l is at begin + l * lane + k * step.
+// The position of a tile's transforms: point k of lane l is at begin + l * lane + k * step.
 typedef struct Place {
   long begin, lane, step;
 } Place;

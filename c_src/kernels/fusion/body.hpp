@@ -1,5 +1,5 @@
-// What a kernel computes at one place of its output, as data. A descriptor that has a body can
-// share a generated kernel with the stages before and after it in a pipeline.
+// The computation of a kernel at one position of its output, as data. A kernel whose descriptor has
+// a body can be fused with adjacent stages of a pipeline.
 #pragma once
 
 #include <optional>
@@ -10,21 +10,21 @@
 
 namespace dala {
 
-// A way through the places of an output. Stages fuse with those of the same loop. Its templates
-// are kernels ENTRY(ARGUMENTS) that run PLACE for every place, and include how values are held,
-// loaded and stored, by slot; fused_cpu.cl says the contract.
+// A traversal of an output's positions. Only stages with the same loop fuse. Its templates are
+// kernels ENTRY(ARGUMENTS) that run PLACE at every position, and include how values of each slot
+// are held, loaded and stored; fused_cpu.cl states the contract.
 struct Loop {
   std::string name;
-  Defines defines;  // of programs of such stages
+  Defines defines;  // for programs of such stages
   std::string cpu_template;
   std::string gpu_template;
 };
 
-// How a body sees an operand: the slot names the macros VALUE_slot (the type of a value),
+// How a body accesses an operand: the slot names the macros VALUE_slot (the type of a value),
 // LOAD_slot(pointer, place) and STORE_slot(pointer, place, value), which the loop's templates
-// define. The shape is that of its places, which may be fewer than elements (a place may be a
-// pixel). Inputs broadcast to the output's shape; a buffer keeps its meaning from stage to stage,
-// so values pass from one to the next where slot and shape agree.
+// define. The shape counts positions, which may be fewer than elements (a position may be a pixel).
+// Inputs broadcast to the output's shape. Values pass between stages in registers if slot and shape
+// agree.
 struct Port {
   std::string slot;
   Shape shape;
@@ -38,22 +38,22 @@ struct BodyParam {
 
 struct Body {
   const Loop* loop = nullptr;
-  // Defines the function. Parts that several stages have in common appear once in a program, and
-  // different ones must not define the same name.
+  // Defines the function. Parts shared by several stages appear once in a program; different parts
+  // must not define the same name.
   std::vector<Part> source;
   std::string function;      // VALUE_out f(VALUE_in0, ..., params...), free of side effects
-  bool takes_place = false;  // the place's number, a long, comes before the inputs
+  bool takes_place = false;  // the position's index, a long, precedes the inputs
   std::vector<Port> inputs;
   Port output;
   std::vector<BodyParam> params;
-  // Long, as exp is: a CPU runs two of these one after the other faster than both at once. For
-  // loops whose templates have NEXT.
+  // Expensive, like exp: a CPU runs two such bodies faster in separate loops than in one. For loops
+  // whose templates have NEXT.
   bool heavy = false;
-  // Build options that it has to be compiled with; none: any will do.
+  // Build options that the body requires; none: any options work.
   std::optional<std::string> options;
 };
 
-// A call of a kernel with a body: all that is needed to make it part of a larger one.
+// A call of a kernel with a body, with everything that fusion needs.
 struct Fusible {
   Body body;
   std::vector<TensorType> inputs;

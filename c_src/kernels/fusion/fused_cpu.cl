@@ -1,24 +1,23 @@
-// Several stages at every place of their outputs, for devices that are CPUs.
+// Several stages at every position of their outputs, CPU family.
 //
 //   ENTRY      the kernel's name
 //   ARGUMENTS  its arguments: inputs in0.., outputs out0.., parameters p0.., each with a comma
-//   PLACE      the stages as statements: inputs are loaded, one after the other the stages'
-//              functions are called, then outputs are stored at the place i. NEXT begins another
-//              of its N_SECTIONS sections, which are loops of their own here: long functions share
-//              a loop badly
-//   KEEP_VALUES  declares by KEEP(type, name) what passes from a section to a later one, where it
-//              is KEPT(name)
-//   N_WALKED   how many inputs broadcast other than as a single value; PLACE says ROW(n) for the
-//              place in the n-th of them if it is contiguous along the innermost dimension, and
-//              REPEATED(n) if it repeats along it
-//   layout     dimensions of the outputs, innermost first, merged where every walked input goes
-//              through them in one stride; the strides of the walked inputs
+//   PLACE      the stages as statements: they load the inputs, call the stages' functions in order,
+//              and store the outputs at position i. NEXT starts another of its N_SECTIONS sections,
+//              each of which is a loop of its own here: expensive functions share a loop badly
+//   KEEP_VALUES  declares by KEEP(type, name) the values that pass to a later section, where they
+//              are KEPT(name)
+//   N_WALKED   the number of inputs that broadcast other than as a single value; PLACE uses ROW(n)
+//              for the position in the n-th of them if it is contiguous along the innermost
+//              dimension, and REPEATED(n) if it repeats along it
+//   layout     dimensions of the outputs, innermost first, merged where every such input has one
+//              stride; the strides of these inputs
 //
-// A work-group is one item and owns layout.chunk consecutive places. Edge rule: the last chunk ends
-// at layout.count. Preconditions: 1 <= rank <= MAX_RANK, dims > 0; an input that shares memory with
-// an output is read at the place i only, which is why iterations are independent and the loops say
-// so. With several sections they do a block of places at a time, whose values stay in the cache.
-// Nothing is assumed about alignment beyond the element's.
+// A work-group is one item and owns layout.chunk consecutive positions. Edge rule: the last chunk
+// ends at layout.count. Preconditions: 1 <= rank <= MAX_RANK, dims > 0; an input that aliases an
+// output is only read at position i, which makes the iterations independent. With several sections,
+// the loops process a block of positions at a time, whose values stay in the cache. Operands need
+// no alignment beyond that of an element.
 
 #include "kernels/common/fp_contract_off.h"
 #include "kernels/common/kernel.h"
@@ -28,8 +27,8 @@
 #define MAX_RANK 8
 
 typedef struct {
-  long count;  // places
-  long chunk;  // places per work-group
+  long count;  // positions
+  long chunk;  // positions per work-group
 #if N_WALKED > 0
   long rank;
   long dims[MAX_RANK];
@@ -63,7 +62,8 @@ SINGLE_ITEM_KERNEL void ENTRY(ARGUMENTS const PASTE(ENTRY, _layout) layout) {
     }
   }
 #else
-  // Where the chunk begins: a position in every dimension, and per input the offset of its row.
+  // The start of the chunk: its position in every dimension, and the offset of its row in each
+  // input.
   const long row_length = layout.dims[0];
   long position[MAX_RANK];
   long row[N_WALKED];

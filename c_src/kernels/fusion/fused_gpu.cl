@@ -1,11 +1,12 @@
-// Several stages at every place of their outputs, for devices with many narrow processors.
-// ENTRY, ARGUMENTS, KEEP_VALUES, PLACE, N_WALKED and layout are those of fused_cpu.cl.
+// Several stages at every position of their outputs, GPU family. ENTRY, ARGUMENTS, KEEP_VALUES,
+// PLACE, N_WALKED and layout are those of fused_cpu.cl.
 //
-// One work item per place, so sections are nothing but scopes. Edge rule: items past layout.count
-// do nothing. Preconditions: 1 <= rank <= MAX_RANK, dims > 0; an input that shares memory with an
-// output is read at the place i only.
+// One work-item per position, so sections are only scopes. Edge rule: items past layout.count do
+// nothing. Preconditions: 1 <= rank <= MAX_RANK, dims > 0; an input that aliases an output is only
+// read at position i.
 
 #include "kernels/common/fp_contract_off.h"
+#include "kernels/common/loops.h"
 #include "kernels/common/paste.h"
 
 #define MAX_RANK 8
@@ -36,11 +37,12 @@ __kernel void ENTRY(ARGUMENTS const PASTE(ENTRY, _layout) layout) {
   long at[N_WALKED];
   for (int n = 0; n < N_WALKED; ++n) at[n] = 0;
   long rest = i;
-  for (long d = 0; d < layout.rank; ++d) {
-    // The outermost dimension needs no division: what is left lies within it.
+  EACH_DIMENSION(d, layout.rank, MAX_RANK) {
+    // The outermost dimension needs no division: the remaining index is within it.
     const bool outermost = d + 1 == layout.rank;
     const long position = outermost ? rest : rest % layout.dims[d];
     if (!outermost) rest /= layout.dims[d];
+#pragma unroll
     for (int n = 0; n < N_WALKED; ++n) at[n] += position * layout.strides[n * MAX_RANK + d];
   }
 #define ROW(n) at[n]

@@ -70,17 +70,6 @@ ParamSpec number_param(const std::string& name, double fallback, double min, dou
   return param;
 }
 
-ParamSpec choice_param(const std::string& name, std::vector<std::string> choices,
-                       const std::string& summary) {
-  ParamSpec param;
-  param.name = name;
-  param.kind = ParamSpec::Kind::choice;
-  param.fallback = choices[0];
-  param.choices = std::move(choices);
-  param.summary = summary;
-  return param;
-}
-
 Image image_of(const Call& call, const TensorType& type, const std::string& what) {
   const Shape& shape = type.shape;
   Image image;

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "kernels/checks.hpp"
 #include "kernels/descriptor.hpp"
 #include "kernels/image/image_args.h"
 #include "kernels/planner.hpp"
@@ -24,10 +25,6 @@ std::vector<ParamSpec> image_params(std::vector<ParamSpec> own);
 
 // A number with a default and a range.
 ParamSpec number_param(const std::string& name, double fallback, double min, double max,
-                       const std::string& summary);
-
-// One of several names, by default the first.
-ParamSpec choice_param(const std::string& name, std::vector<std::string> choices,
                        const std::string& summary);
 
 // The image in a buffer of the call: {h, w}, {h, w, c}, or flat with the size in the parameters.

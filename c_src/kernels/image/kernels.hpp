@@ -7,10 +7,10 @@ namespace dala {
 
 Descriptors image_kernels();
 
-Descriptors spatial_kernels();   // those that look at a pixel's neighbours
-Descriptors colour_kernels();    // those that look at one pixel at a time, and those that move them
-Descriptors tone_kernels();      // those that go by how often levels occur in a picture
-Descriptor warp_kernel();        // a picture seen through a matrix
-Descriptor preprocess_kernel();  // a picture as the input of a network
+Descriptors spatial_kernels();   // filters over a pixel's neighbourhood
+Descriptors colour_kernels();    // pointwise filters, and kernels that move pixels
+Descriptors tone_kernels();      // based on histograms
+Descriptor warp_kernel();        // an affine or perspective warp
+Descriptor preprocess_kernel();  // an image as the input of a network
 
 }  // namespace dala

@@ -33,7 +33,7 @@ Launch plan_gather(const std::string& entry, const Call& call, Planner& planner,
   Range range = spread.range;
   constexpr int64_t kShortRow = 1024;
   if (planner.cpu_class() && view.inner <= kShortRow) {
-    // Whole rows for every group.
+    // Groups get whole rows.
     view.chunk = ceil_div(view.chunk, view.inner) * view.inner;
     range.global[0] = static_cast<size_t>(ceil_div(view.count, view.chunk));
   }
@@ -47,7 +47,7 @@ void need_indices(const std::string& kernel, const Call& call) {
   need_output_dtype(kernel, call, {call.inputs[0].dtype});
 }
 
-// What all of them agree on.
+// The common part of these descriptors.
 Descriptor reader(const std::string& name, const std::string& summary) {
   Descriptor descriptor;
   descriptor.name = name;

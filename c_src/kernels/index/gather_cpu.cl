@@ -1,4 +1,4 @@
-// Elements by index, for devices that are CPUs.
+// Elements by index, CPU family.
 //
 //   gather            out[o][p][i] = in[o][indices[p]][i], an index being a tuple
 //   take_along_axis   out[o][p][i] = in[o][indices[o][p][i]][i]
@@ -7,17 +7,16 @@
 //   I      type of the indices
 //   view   see index_args.h
 //
-// A work-group is one item and owns view.chunk consecutive elements of the output, whole rows where
-// they are short. Edge rules: an
-// index outside gives 0, see indices.cl; the last chunk ends at view.count. Preconditions: no
-// dimension of the tensor is 0; nothing overlaps.
+// A work-group is one item and owns view.chunk consecutive elements of the output, whole rows if
+// they are short. Edge rules: an index out of range gives 0, see indices.cl; the last chunk ends at
+// view.count. Preconditions: no dimension of the tensor is 0; nothing overlaps.
 #pragma once
 
 #include "kernels/common/kernel.h"
 #include "kernels/common/loops.h"
 #include "kernels/index/indices.cl"
 
-// Pieces of rows, as wide as registers are.
+// Pieces of rows as wide as a vector register.
 #ifdef __clang__
 #define PIECE (32 / (int)sizeof(T))
 typedef long Piece __attribute__((vector_size(32), aligned(sizeof(T))));
@@ -27,7 +26,7 @@ typedef long Piece __attribute__((vector_size(32), aligned(sizeof(T))));
 #define COPY_PIECE(from, to) *(to) = *(from)
 #endif
 
-// Single elements under single numbers: rows of the output without a division for each.
+// Single elements with scalar indices: rows of the output without a division per element.
 static inline void gather_elements(__global const T *in, __global const I *indices, __global T *out,
                                    const GatherView view, const long begin, const long end) {
   const long size = view.dims[0];
@@ -44,8 +43,7 @@ static inline void gather_elements(__global const T *in, __global const I *indic
   }
 }
 
-// Whole short rows under single numbers: little to do for each, so that the reads of many rows are
-// under way at once.
+// Short rows with scalar indices: little work per row keeps the reads of many rows in flight.
 static inline void gather_rows(__global const T *in, __global const I *indices, __global T *out,
                                const GatherView view, const long first, const long last) {
   const long size = view.dims[0], inner = view.inner;
@@ -111,7 +109,7 @@ SINGLE_ITEM_KERNEL void take_along_axis(__global const T *restrict in,
   const long size = view.dims[0];
   const long plane = view.picks * view.inner;
   for (long i = begin; i < end;) {
-    // With one column a whole row lies under one base.
+    // With one column, a whole row has the same base.
     const long within = view.inner == 1 ? i % plane : i % view.inner;
     const long run = min((view.inner == 1 ? plane : view.inner) - within, end - i);
     __global const T *from = in + i / plane * view.source + (view.inner == 1 ? 0 : within);

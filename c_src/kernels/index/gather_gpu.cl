@@ -1,4 +1,4 @@
-// Elements by index, for devices with many narrow processors. The contract is that of
+// Elements by index, GPU family. The contract is that of
 // gather_cpu.cl; one work item per element of the output.
 #pragma once
 
@@ -11,7 +11,7 @@ __kernel void gather(__global const T *restrict in, __global const I *restrict i
   const long row = i / view.inner, column = i % view.inner;
   long from = row / view.picks * view.source + column;
   bool inside = true;
-  for (long d = 0; d < view.depth; ++d) {
+  EACH_DIMENSION(d, view.depth, INDEX_DEPTH) {
     const long at = place_of(indices[row % view.picks * view.depth + d], view.dims[d]);
     inside = inside && at >= 0;
     from += at * view.strides[d];

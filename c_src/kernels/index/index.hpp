@@ -7,7 +7,7 @@ namespace dala {
 
 Descriptors index_kernels();
 
-// Its members: those that read, and those that write.
+// The members of the family: those that read, and those that write.
 Descriptors gather_kernels();
 Descriptors scatter_kernels();
 

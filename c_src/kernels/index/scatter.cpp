@@ -13,9 +13,9 @@
 namespace dala {
 namespace {
 
-constexpr int64_t kLongRow = 256;           // elements that are worth cutting between groups
-constexpr int64_t kShortRow = 4;            // elements that cost no more than their index
-constexpr size_t kNearBytes = 1024 * 1024;  // that stay in a core's own cache
+constexpr int64_t kLongRow = 256;  // elements from which on rows are divided between groups
+constexpr int64_t kShortRow = 4;   // elements that cost no more than reading their index
+constexpr size_t kNearBytes = 1024 * 1024;  // that stay in a core's private cache
 
 ScatterView scatter_view(const Call& call) {
   const Shape& shape = call.output.shape;
@@ -47,7 +47,7 @@ std::shared_ptr<Program> program_for(Planner& planner, const Call& call, bool ad
              {"I", index},
              {"KEY", key},
              {"PUTS", adds ? "0" : "1"},
-             // Integers are added as unsigned ones, so that they wrap.
+             // Integers are added as unsigned, so that they wrap.
              {"MEET(a, b)",
               adds ? text("((T)((", unsigned_element, ")(a) + (", unsigned_element, ")(b)))")
                    : "(b)"}},
@@ -56,8 +56,8 @@ std::shared_ptr<Program> program_for(Planner& planner, const Call& call, bool ad
 }
 
 void add_cpu_step(Launch& launch, Planner& planner, const Call& call, ScatterView view, bool adds) {
-  // Every group goes through all indices, which costs little beside long rows, or rows that are
-  // far away. Where all of them are near, one group is as fast as several.
+  // Every group reads all indices, which is cheap compared with long rows, or rows outside of the
+  // cache. If all rows are in the cache, one group is as fast as several.
   const int64_t cores = std::max<int64_t>(1, planner.busy_groups() / 4);
   const bool near = view.inner < kShortRow && call.output.bytes() <= kNearBytes;
   const bool little = view.tuples * view.inner < 16 * 1024;

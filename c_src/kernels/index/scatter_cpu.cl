@@ -1,4 +1,4 @@
-// Updates of the rows of a tensor that indices name, for devices that are CPUs.
+// Updates rows of a tensor by index, CPU family.
 //
 //   scatter   out[indices[n]][i] = MEET(out[indices[n]][i], updates[n][i]), for n = 0, 1, ..
 //
@@ -7,10 +7,10 @@
 //   MEET   what becomes of an element and an update
 //   view   see index_args.h
 //
-// Updates of one row take effect in the order of their indices: a work-group is one item, goes
-// through all of them in order, and applies those to the view.chunk rows that it owns, or, where
-// rows are long, to the columns that it owns of every row. Edge rule: an index outside changes
-// nothing, see indices.cl. Preconditions: out holds the tensor; nothing overlaps.
+// Updates of one row are applied in the order of their indices: a work-group is one item, reads all
+// indices in order, and applies those of the view.chunk rows that it owns or, if rows are long, all
+// of them to the columns that it owns. Edge rule: an index out of range is ignored, see indices.cl.
+// Preconditions: out holds the tensor; nothing overlaps.
 #pragma once
 
 #include "kernels/common/kernel.h"
@@ -38,8 +38,8 @@ SINGLE_ITEM_KERNEL void scatter(__global const I *restrict indices,
     }
     return;
   }
-  // The rows of a block of tuples, of which the ones of this group are put one behind the other
-  // without a branch, since which they are cannot be predicted.
+  // The rows of a block of tuples. Those of this group are compacted without a branch, which would
+  // be unpredictable.
   long rows[BLOCK];
   int owned[BLOCK];
   for (long n = 0; n < view.tuples; n += BLOCK) {

@@ -1,11 +1,10 @@
-// Updates of the rows of a tensor that indices name, for devices with many narrow processors. The
-// contract is that of scatter_cpu.cl.
+// Updates rows of a tensor by index, GPU family. The contract is that of scatter_cpu.cl.
 //
-// scatter_put: scatter_mark notes the last update of every row, then scatter_last writes it.
-// scatter_add: scatter_rows gives the rows as keys to sort by, a row that there is not being
-// view.rows; the item of the first update of a row then adds all of them up in order
-// (scatter_runs). One work item per tuple, or per element under it. Preconditions: fewer than
-// 2^32 - 1 tuples.
+// scatter_put: scatter_mark records the last update of every row, then scatter_last writes it.
+// scatter_add: scatter_rows writes the rows as sort keys, where an index out of range has the key
+// view.rows; after the sort, the item of a row's first update adds all of them in order
+// (scatter_runs). One work-item per tuple, or per element of a row. Precondition: fewer than 2^32 -
+// 1 tuples.
 #pragma once
 
 #include "kernels/index/indices.cl"

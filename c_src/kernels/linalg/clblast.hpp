@@ -1,11 +1,11 @@
-// CLBlast, loaded at run time if a device uses it. Without it only that choice is missing.
+// CLBlast, loaded at run time. If it is missing, only the choice "clblast" is.
 #pragma once
 
 #include <string>
 
 #include "kernels/linalg/product.hpp"
-#include "runtime/launch.hpp"
-#include "runtime/tensor_type.hpp"
+#include "runtime/memory/tensor_type.hpp"
+#include "runtime/schedule/launch.hpp"
 
 namespace dala {
 

@@ -124,8 +124,8 @@ Product product_of(const Call& call) {
   return product;
 }
 
-// Whether CLBlast is to serve this product. It computes in floats only, and on CPUs its kernels
-// take long to compile and are slow, so there it runs only on demand.
+// Whether CLBlast computes this product. It supports floats only. On CPUs its kernels compile
+// slowly and run slowly, so there it runs only if configured.
 bool use_clblast(const Planner& planner, DType dtype) {
   if (!is_float(dtype)) return false;
   const std::string& backend = planner.matmul_backend();

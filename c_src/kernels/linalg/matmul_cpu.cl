@@ -4,8 +4,8 @@
 //   a, b, out   row-major elements of type T; a and b are stored transposed according to `product`
 //   bias        {n}, used if has_bias
 //   low, high   bounds of the activation
-//   packed      local memory for block * (strip_columns + LANES) elements of type ACC; for 1 if
-//               in_place
+//   packed      local memory for block * (strip_columns + LANES) elements of type ACC; for 1 if b
+//               is read in place
 //   transposed  local memory for block * block_rows of them if a is transposed, else for 1
 //
 // Members of `product` that divide the work:
@@ -16,10 +16,15 @@
 //   block_rows     rows of a that stay in the cache meanwhile, a multiple of TILE_ROWS
 //   split          the part of k that a work-group sums; if less than k, out is one matrix per
 //                  split, which matmul_finish adds
-//   in_place       b is read where it is, not packed: every strip consists of whole vectors, at
-//                  least two; a is not transposed
 //
 //   WIDE           vectors of a wide tile: 2 or 3
+//
+// There are three kernels, so that a program of which one is used has no more than that compiled:
+//
+//   matmul_packed      a is not transposed
+//   matmul_in_place    b is read where it is, not packed: every strip consists of whole vectors, at
+//                      least two; neither a nor b is transposed
+//   matmul_transposed  a is transposed
 //
 // A work-group is one item and owns a strip of columns over a strip of rows. For each block of k
 // it packs its columns of b into panels as wide as a tile, which stay in the cache, and then
@@ -124,87 +129,26 @@ static inline void transpose_rows(__global const T *a, const long pitch, const i
   }
 }
 
-SINGLE_ITEM_KERNEL void matmul(__global const T *restrict a, __global const T *restrict b,
-                               __global const T *restrict bias, __global T *restrict out,
-                               const Product product, const T low, const T high,
-                               __local ACC *packed, __local ACC *transposed) {
-  const long m = product.m, n = product.n, k = product.k;
-  const long batch = (long)get_group_id(2) % product.batch;
-  const long k_first = (long)get_group_id(2) / product.batch * product.split;
-  const long column0 = (long)get_group_id(0) * product.strip_columns;
-  const long row0 = (long)get_group_id(1) * product.strip_rows;
-  if (column0 >= n || row0 >= m || k_first >= k) return;
-  const int width = (int)min(product.strip_columns, n - column0);
-  const int vectors = (width + LANES - 1) / LANES;
-  const long row_end = min(row0 + product.strip_rows, m);
-  const long k_end = min(k_first + product.split, k);
-  const bool whole = product.split >= k;
-  const bool has_bias = product.has_bias && whole;
-  const int block = (int)product.block;
-  a += matrix_at(&product, product.a_steps, batch);
-  b += matrix_at(&product, product.b_steps, batch);
-  b += column0 * (product.transpose_b ? product.b_pitch : 1);
-  bias += has_bias ? column0 : 0;
-  out += (long)get_group_id(2) * m * n + column0;
+#define NAME matmul_packed
+#define IN_PLACE 0
+#define TRANSPOSED 0
+#include "kernels/linalg/matmul_strips_cpu.cl"
+#undef NAME
+#undef IN_PLACE
+#undef TRANSPOSED
 
-  for (long k0 = k_first; k0 < k_end; k0 += block) {
-    const int depth = (int)min((long)block, k_end - k0);
-    const bool add = k0 > k_first, last = whole && k0 + depth == k_end;
-    __global const T *b0 = b + k0 * (product.transpose_b ? 1 : product.b_pitch);
-    if (!product.in_place) {
-      for (int v = 0, wide; v < vectors; v += wide) {
-        wide = tile_vectors(vectors - v);
-        const int column = v * LANES, count = min(wide * LANES, width - column);
-        if (product.transpose_b) {
-          pack_columns(b0 + column * product.b_pitch, product.b_pitch, depth, count, wide * LANES,
-                       packed + column * block);
-        } else {
-          pack_rows(b0 + column, product.b_pitch, depth, count, wide * LANES,
-                    packed + column * block);
-        }
-      }
-    }
-    for (long rows = row0; rows < row_end; rows += product.block_rows) {
-      const long rows_end = min(rows + product.block_rows, row_end);
-      if (product.transpose_a) {
-        for (long row = rows; row < rows_end; row += TILE_ROWS) {
-          transpose_rows(a + k0 * product.a_pitch + row, product.a_pitch, depth,
-                         (int)min((long)TILE_ROWS, rows_end - row),
-                         transposed + (row - rows) * block);
-        }
-      }
-      for (int v = 0, wide; v < vectors; v += wide) {
-        wide = tile_vectors(vectors - v);
-        const int column = v * LANES, count = min(wide * LANES, width - column);
-        __local const ACC *panel = packed + column * block;
-        __global const ACC *rows_of_b = (__global const ACC *)b0 + column;
-        for (long row = rows; row < rows_end; row += TILE_ROWS) {
-          __global const T *from = a + (product.transpose_a ? 0 : row * product.a_pitch + k0);
-          __local const ACC *own = transposed + (product.transpose_a ? (row - rows) * block : 0);
-          __global T *to = out + row * n + column;
-          const int height = (int)min((long)TILE_ROWS, rows_end - row);
-#define RUN(name, a_rows, a_row, a_step, b_rows, b_step)                   \
-  name(a_rows, a_row, a_step, depth, b_rows, b_step, to, n, height, count, \
-       has_bias ? bias + column : bias, has_bias, add, last, low, high)
-#define RUN_ANY(wide)                                                                 \
-  if (product.in_place) {                                                             \
-    RUN(tile##wide##_in_place, from, product.a_pitch, 1, rows_of_b, product.b_pitch); \
-  } else if (product.transpose_a) {                                                   \
-    RUN(tile##wide##_transposed, own, 1, TILE_ROWS, panel, wide *LANES);              \
-  } else {                                                                            \
-    RUN(tile##wide##_packed, from, product.a_pitch, 1, panel, wide *LANES);           \
-  }
-#if WIDE == 3
-          if (wide == 3) {
-            RUN_ANY(3)
-            continue;
-          }
-#endif
-          RUN_ANY(2)
-#undef RUN_ANY
-#undef RUN
-        }
-      }
-    }
-  }
-}
+#define NAME matmul_in_place
+#define IN_PLACE 1
+#define TRANSPOSED 0
+#include "kernels/linalg/matmul_strips_cpu.cl"
+#undef NAME
+#undef IN_PLACE
+#undef TRANSPOSED
+
+#define NAME matmul_transposed
+#define IN_PLACE 0
+#define TRANSPOSED 1
+#include "kernels/linalg/matmul_strips_cpu.cl"
+#undef NAME
+#undef IN_PLACE
+#undef TRANSPOSED

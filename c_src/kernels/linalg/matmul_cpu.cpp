@@ -67,6 +67,17 @@ KernelStep thin_step(Planner& planner, const Call& call, Product& product) {
   return {matmul_program(planner, call.output.dtype), "matmul_thin", std::move(arguments), range};
 }
 
+// Whether b is read in place. Packing pays off when several rows of tiles use a panel. Without
+// packing, a strip consists of whole vectors, at least two.
+bool reads_in_place(const Product& product, const MatmulTile& tile, int64_t across, size_t bytes) {
+  const int64_t last = product.n - (across - 1) * product.strip_columns;
+  const bool whole_vectors = product.n % tile.lanes == 0 &&
+                             std::min(last, product.strip_columns) >= 2 * tile.lanes &&
+                             product.transpose_a == 0 && product.transpose_b == 0;
+  const bool narrow = product.n * static_cast<int64_t>(bytes) <= kNarrow;
+  return whole_vectors && (product.m <= kFewTiles * tile.rows || narrow);
+}
+
 KernelStep strip_step(Planner& planner, const Call& call, Product& product) {
   const DType dtype = call.output.dtype;
   const size_t bytes = accumulator_of(dtype).bytes;
@@ -86,21 +97,14 @@ KernelStep strip_step(Planner& planner, const Call& call, Product& product) {
   across = ceil_div(product.n, product.strip_columns);
   const int64_t strips = across * product.batch;
 
-  // Packing pays off when several rows of tiles use a panel. Without packing, a strip consists of
-  // whole vectors, at least two.
-  const int64_t last = product.n - (across - 1) * product.strip_columns;
-  const bool whole_vectors =
-      product.n % tile.lanes == 0 && std::min(last, product.strip_columns) >= 2 * tile.lanes &&
-      size_of(dtype) == bytes && product.transpose_a == 0 && product.transpose_b == 0;
-  const bool narrow = product.n * static_cast<int64_t>(bytes) <= kNarrow;
-  product.in_place = whole_vectors && (product.m <= kFewTiles * tile.rows || narrow) ? 1 : 0;
+  const bool in_place = size_of(dtype) == bytes && reads_in_place(product, tile, across, bytes);
 
   // Enough strips of rows to keep the cores busy, unless they would be too short for the cost of a
   // work-group.
   const int64_t tiles = ceil_div(product.m, tile.rows);
   const int64_t work = product.m * std::min(product.n, product.strip_columns) * product.k;
   int64_t down = 1;
-  if (product.in_place != 0) {
+  if (in_place) {
     down = std::min({ceil_div(2 * planner.busy_groups(), strips), tiles / 2, work / kMinWork});
   } else {
     const int64_t few = std::min(ceil_div(2 * units, strips), tiles / kMinTiles);
@@ -124,12 +128,14 @@ KernelStep strip_step(Planner& planner, const Call& call, Product& product) {
                   static_cast<size_t>(product.batch * splits_of(product))};
   const bool whole = splits_of(product) == 1;
   std::vector<Argument> arguments = matmul_arguments(call, product, whole ? output() : scratch(0));
-  const int64_t packed =
-      product.in_place != 0 ? 1 : product.block * (product.strip_columns + tile.lanes);
+  const int64_t packed = in_place ? 1 : product.block * (product.strip_columns + tile.lanes);
   const int64_t transposed = product.transpose_a != 0 ? product.block * product.block_rows : 1;
   arguments.emplace_back(LocalMemory{static_cast<size_t>(packed) * bytes});
   arguments.emplace_back(LocalMemory{static_cast<size_t>(transposed) * bytes});
-  return {matmul_program(planner, dtype), "matmul", std::move(arguments), range};
+  const char* entry = in_place                   ? "matmul_in_place"
+                      : product.transpose_a != 0 ? "matmul_transposed"
+                                                 : "matmul_packed";
+  return {matmul_program(planner, dtype), entry, std::move(arguments), range};
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// GPU class: which register tile a product is computed with, and whether its sums are split.
+// GPU class: chooses the register tile of a product, and whether its sums are split.
 #include <algorithm>
 
 #include "kernels/linalg/product.hpp"
@@ -31,7 +31,7 @@ RegisterTile register_tile_of(const Planner& planner, const Product& product,
                                                                                 : kUsualTile;
 }
 
-// How many products of k each part takes; all of them where there are enough work-groups.
+// The products of k per part; all of them if there are enough work-groups.
 int64_t products_per_part(const Product& product, int64_t groups, int64_t wanted_groups,
                           int64_t step) {
   const int64_t parts =

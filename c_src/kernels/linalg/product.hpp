@@ -41,9 +41,9 @@ std::vector<Argument> matmul_arguments(const Call& call, const Product& product,
 KernelStep finish_step(Planner& planner, const Call& call, const Product& product,
                        const Operand& from, int64_t parts);
 
-// GPU class: the steps and the scratch that the product takes.
+// GPU class: adds the steps and the scratch of the product.
 void plan_gpu_matmul(Planner& planner, const Call& call, Product product, Launch& launch);
-// CPU class: cuts the work, and adds the steps and the scratch that it takes.
+// CPU class: divides the work, and adds the steps and the scratch.
 void plan_cpu_matmul(Planner& planner, const Call& call, Product product, Launch& launch);
 
 }  // namespace dala

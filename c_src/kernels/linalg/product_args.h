@@ -27,10 +27,9 @@ typedef struct Product {
   cl_long block HOST_INIT(0);
   cl_long block_rows HOST_INIT(0);
   cl_long split HOST_INIT(0);  // the part of k per work-group; k if sums are not split
-  cl_long in_place HOST_INIT(0);
   cl_long thin HOST_INIT(0);
   cl_long thin_is_b HOST_INIT(0);
 } Product;
-SHARED_STRUCT(Product, 8 * (18 + 3 * MAX_BATCH_RANK))
+SHARED_STRUCT(Product, 8 * (17 + 3 * MAX_BATCH_RANK))
 
 SHARED_END

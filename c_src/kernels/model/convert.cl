@@ -1,11 +1,15 @@
-// Conversion between any two element types of models, told by ONNX's numbers for them.
+// Conversion between any two element types of models, given by their numbers in ONNX.
 //
 // Edge rules: floats to integers truncate and saturate, NaN becomes 0; integers to integers keep
 // the low bits; to bool everything but 0 is 1; to f16 and bf16 values are rounded to nearest even,
 // though they stay stored as f32.
 //
 //   REAL         the widest float of the device
-//   HAS_DOUBLE   whether that is double; where it is not, f64 is converted on its bits
+//   HAS_DOUBLE   whether that is double; if not, f64 is converted by its bits
+//
+// Private, because models store narrow element types in wider ones, see
+// model/graph/element_type.hpp, so that a conversion to one has to round or wrap, and because the
+// host compiles it for constant folding.
 #pragma once
 
 #include "kernels/model/walk.cl"

@@ -1,6 +1,6 @@
 // Conversions to and from doubles for devices without double precision, on the bits of IEEE 754
 // binary64: 1 of sign, 11 of exponent (bias 1023), 52 of significand. Results are those of a device
-// that has doubles.
+// that has doubles. Private, because only convert.cl needs them.
 #pragma once
 
 #define EXPONENT_OF_BITS(bits) ((int)((bits) >> 52) & 0x7ff)

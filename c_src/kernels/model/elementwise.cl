@@ -1,11 +1,15 @@
-// Elementwise kernels of models.
+// Elementwise arithmetic and comparison, broadcast.
 //
-//   S         how elements are stored; T, see scalar.cl, what they are computed in
-//   FIXED_OP  where it is defined, the one operation that pointwise is compiled for; otherwise it
-//   is
-//             an argument, which costs a choice per element but no compilation per operation
+//   S         the type in memory; T, see scalar.cl, the type of the computation
+//   FIXED_OP  if defined, the only operation that pointwise is compiled for; otherwise the
+//   operation
+//             is an argument, which costs a branch per element but no compilation per operation
 //
 // Preconditions: the output overlaps no input.
+//
+// Private, because one program has all operations of an element type, which small layers need (the
+// registry has a program per operation), and because the host compiles it for constant folding.
+// Large tensors of floats run on the kernels of the registry: see model/build/primitives.cpp.
 
 #include "kernels/common/loops.h"
 #include "kernels/model/scalar.cl"
@@ -17,7 +21,7 @@
 #define WHICH(op) (op)
 #endif
 
-// out = arithmetic(op, x, y, z), broadcast. Inputs that an operation does not have are x again.
+// out = arithmetic(op, x, y, z). For an operation with fewer inputs, the others are x again.
 __kernel void pointwise(__global const S *x, __global const S *y, __global const S *z,
                         __global S *out, const int op, const float p, const float q,
                         const Walk walk) {
@@ -45,7 +49,7 @@ __kernel void pointwise(__global const S *x, __global const S *y, __global const
   }
 }
 
-// out = comparison(op, x, y), broadcast, as 0 or 1.
+// out = comparison(op, x, y), as 0 or 1.
 __kernel void compare(__global const S *x, __global const S *y, __global uchar *out, const int op,
                       const float p, const float q, const Walk walk) {
   const long end = LAST_OF(walk);

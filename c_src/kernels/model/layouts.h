@@ -1,14 +1,14 @@
-// What the kernels of models take by value. Compiled by both sides, by the host through
-// model/layouts.hpp, so that a launch and its kernel cannot disagree.
+// The structs that kernels of models take by value. Host and device compile this file, the host
+// through model/build/layouts.hpp.
 //
-// `count` is how many results there are, `chunk` how many of them a work item computes: item i has
-// those from i * chunk on. Dimensions are listed innermost first; strides are in elements.
+// `count` is the number of results, `chunk` the number per work item: item i computes the results
+// from i * chunk on. Dimensions are listed innermost first; strides are in elements.
 #pragma once
 
 #define MODEL_RANK 8
-#define MODEL_SPACE 3  // most dimensions that windows slide over
+#define MODEL_SPACE 3  // the most spatial dimensions
 
-// Up to three inputs and an output (the last), walked through together.
+// Up to three inputs and the output, which is the last, with the same dimensions.
 typedef struct {
   long count;
   long chunk;
@@ -18,7 +18,7 @@ typedef struct {
   long offsets[4];
 } Walk;
 
-// in[outer][axis][inner] with `picks` places along the axis of the result.
+// in[outer][axis][inner], where the axis of the result has `picks` elements.
 typedef struct {
   long count;
   long chunk;
@@ -31,8 +31,8 @@ typedef struct {
   long wide;         // indices are 64 bit
 } AxisWalk;
 
-// Indices into several dimensions at once. `dims` and `strides` are those of the data; `slice`
-// elements lie under each index.
+// Indices into several dimensions. `dims` and `strides` describe the data; an index addresses
+// `slice` elements.
 typedef struct {
   long count;
   long chunk;
@@ -46,7 +46,7 @@ typedef struct {
   long batch_tuples;  // tuples per batch
   long batch_stride;
   long wide;
-  long how;  // of scatter: how an element meets the one that is there
+  long how;  // of scatter: a ScatterMode
 } IndexWalk;
 
 // Results over `dims`, each from `total` elements over `reduced_dims`.
@@ -62,7 +62,7 @@ typedef struct {
   long total;
 } Reduction;
 
-// Sums of products: result dimensions, then those that are summed over, with strides in a and b.
+// Sums of products: dimensions of the result and of the sum, with their strides in a and b.
 typedef struct {
   long count;
   long chunk;
@@ -77,7 +77,7 @@ typedef struct {
   long total;
 } Contraction;
 
-// Windows over up to three dimensions, outermost first; unused ones are 1.
+// Windows over up to three dimensions, outermost first; unused dimensions are 1.
 typedef struct {
   long count;
   long chunk;
@@ -96,7 +96,7 @@ typedef struct {
   long power;
 } Windows;
 
-// Planes read at the places of a grid of `spots`.
+// Planes sampled at the `spots` coordinates of a grid.
 typedef struct {
   long count;
   long chunk;
@@ -106,7 +106,7 @@ typedef struct {
   long spots;
   long mode;
   long padding;
-  long align;  // the ends of the grid are the centres of the corners
+  long align;  // -1 and 1 are the centres of the corner elements
 } GridView;
 
 // Regions of planes, each cut into cells.
@@ -119,7 +119,7 @@ typedef struct {
   long width;
   long out_height;
   long out_width;
-  long samples;  // per cell and dimension; 0: as many as there are elements
+  long samples;  // per cell and dimension; 0: the number of elements, rounded up
   long half_pixel;
   long wide;  // batch indices are 64 bit
 } RegionView;
@@ -212,7 +212,7 @@ enum Reducer {
   REDUCE_LOG_SUM_EXP,
 };
 
-enum Meeting { MEET_REPLACE, MEET_ADD, MEET_MUL, MEET_MIN, MEET_MAX };
+enum ScatterMode { SCATTER_REPLACE, SCATTER_ADD, SCATTER_MUL, SCATTER_MIN, SCATTER_MAX };
 
 enum Pool { POOL_MAX, POOL_AVERAGE, POOL_LP };
 

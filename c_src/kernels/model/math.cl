@@ -1,9 +1,14 @@
-// The kernels of models that compute along axes, by index, or over sums. One program per element
-// type holds them all, with those of elementwise.cl, windows.cl and sample.cl.
+// Reductions, arg max, top k, cumulative sums, scatter and contraction. One program per element
+// type has them all, with the kernels of elementwise.cl, windows.cl and sample.cl.
 //
-//   S         how elements are stored; T, see scalar.cl, what they are computed in
-//   ACC       the type of sums: the widest of T's kind
-//   ACC_REAL  whether that is a float
+//   S    the type in memory; T, see scalar.cl, the type of the computation
+//   ACC  the type of sums: the widest float or integer type, as T is
+//
+// Private, because they define what ONNX does and the kernels of the registry do not: reductions
+// over any axes, with sums in ACC; the last of equal maxima; NaN above all numbers in top k;
+// exclusive and reversed cumulative sums; scatter with min, max and product. The host compiles them
+// for constant folding, too. Large sums, means, minima and maxima along one axis run on the
+// registry.
 
 #include "kernels/model/scalar.cl"
 #include "kernels/model/walk.cl"
@@ -38,7 +43,7 @@ static inline T conclude(int op, ACC sum, long total, ACC shift) {
   }
 }
 
-// out[k] = reduction of in[k, r] over all r. The smallest and largest of nothing are 0.
+// out[k] = reduction of in[k, r] over all r. The minimum and the maximum of no elements are 0.
 __kernel void reduce(__global const S *in, __global S *out, const int op, const Reduction view) {
   const long end = LAST_OF(view);
   const long length = view.reduced_dims[0], step = view.reduced_strides[0];
@@ -75,7 +80,7 @@ __kernel void reduce(__global const S *in, __global S *out, const int op, const 
 // NaN is above every number.
 static inline bool above(T a, T b) { return a > b || (a != a && b == b); }
 
-// out[o][i] = where along the axis the largest (first_flag) or smallest element is.
+// out[o][i] = the index along the axis of the largest (first_flag) or smallest element.
 __kernel void arg_extreme(__global const S *in, __global long *out, const AxisWalk walk) {
   const long end = LAST_OF(walk);
   for (long i = FIRST_OF(walk); i < end; ++i) {
@@ -91,8 +96,8 @@ __kernel void arg_extreme(__global const S *in, __global long *out, const AxisWa
   }
 }
 
-// The places of the `picks` largest (first_flag) or smallest elements of every line, in order; of
-// equal ones the first comes first. An item finds the rank of one element.
+// The indices of the `picks` largest (first_flag) or smallest elements of every line, in order; of
+// equal elements, the first comes first. A work item finds the rank of one element.
 __kernel void rank_axis(__global const S *in, __global long *out, const AxisWalk walk) {
   const long end = LAST_OF(walk);
   for (long i = FIRST_OF(walk); i < end; ++i) {
@@ -111,8 +116,7 @@ __kernel void rank_axis(__global const S *in, __global long *out, const AxisWalk
   }
 }
 
-// Running sums along the axis; without the element itself when first_flag, from the end when
-// second_flag.
+// Cumulative sums along the axis: exclusive if first_flag, from the end if second_flag.
 __kernel void cumulate(__global const S *in, __global S *out, const AxisWalk walk) {
   const long end = LAST_OF(walk);
   for (long i = FIRST_OF(walk); i < end; ++i) {
@@ -127,25 +131,28 @@ __kernel void cumulate(__global const S *in, __global S *out, const AxisWalk wal
   }
 }
 
-static inline T meet(long how, T old, T new_one) {
+static inline T combined(long how, T old, T new_one) {
   switch (how) {
-    case MEET_ADD: return (T)((UT)old + (UT)new_one);
-    case MEET_MUL: return (T)((UT)old * (UT)new_one);
-    case MEET_MIN: return lesser(old, new_one);
-    case MEET_MAX: return greater(old, new_one);
+    case SCATTER_ADD: return (T)((UT)old + (UT)new_one);
+    case SCATTER_MUL: return (T)((UT)old * (UT)new_one);
+    case SCATTER_MIN: return lesser(old, new_one);
+    case SCATTER_MAX: return greater(old, new_one);
     default: return new_one;
   }
 }
 
-// out[i.. with indices[i..] in place of the axis] meets updates[i..]. An item owns a line along the
-// axis, so that equal indices meet in order. Indices that point nowhere are left out.
+// out[i.., indices[i..] along the axis] = combined(old element, updates[i..]). A work item owns a
+// line along the axis, so that updates of equal indices are applied in order. Indices out of range
+// are skipped.
 __kernel void scatter_elements(__global const int *indices, __global const S *updates,
                                __global S *out, const IndexWalk walk) {
   const long end = LAST_OF(walk);
-  const long length = walk.index_dims[walk.axis];
+  const long length = entry_at(walk.rank, walk.index_dims, walk.axis);
+  const long places = entry_at(walk.rank, walk.dims, walk.axis);
+  const long stride = entry_at(walk.rank, walk.strides, walk.axis);
   for (long i = FIRST_OF(walk); i < end; ++i) {
     long rest = i, from = 0, to = 0, step = 1, own_step = 1;
-    for (long d = 0; d < walk.rank; ++d) {
+    EACH_DIMENSION(d, walk.rank, MODEL_RANK) {
       if (d == walk.axis) {
         own_step = step;
       } else {
@@ -158,15 +165,15 @@ __kernel void scatter_elements(__global const int *indices, __global const S *up
     }
     for (long k = 0; k < length; ++k) {
       const long at = from + k * own_step;
-      const long index = index_at(indices, at, walk.wide, walk.dims[walk.axis]);
+      const long index = index_at(indices, at, walk.wide, places);
       if (index < 0) continue;
-      const long target = to + index * walk.strides[walk.axis];
-      out[target] = (S)meet(walk.how, (T)out[target], (T)updates[at]);
+      const long target = to + index * stride;
+      out[target] = (S)combined(walk.how, (T)out[target], (T)updates[at]);
     }
   }
 }
 
-// out[indices[t]][s] meets updates[t][s]. An item owns a place in the slices.
+// out[indices[t]][s] = combined(old element, updates[t][s]). A work item owns a position s.
 __kernel void scatter_nd(__global const int *indices, __global const S *updates, __global S *out,
                          const IndexWalk walk) {
   const long end = LAST_OF(walk);
@@ -174,12 +181,12 @@ __kernel void scatter_nd(__global const int *indices, __global const S *updates,
     for (long tuple = 0; tuple < walk.tuples; ++tuple) {
       long to = i;
       bool inside = true;
-      for (long d = 0; d < walk.rank; ++d) {
+      EACH_DIMENSION(d, walk.rank, MODEL_RANK) {
         const long index = index_at(indices, tuple * walk.rank + d, walk.wide, walk.dims[d]);
         inside = inside && index >= 0;
         to += max(index, 0L) * walk.strides[d];
       }
-      if (inside) out[to] = (S)meet(walk.how, (T)out[to], (T)updates[tuple * walk.slice + i]);
+      if (inside) out[to] = (S)combined(walk.how, (T)out[to], (T)updates[tuple * walk.slice + i]);
     }
   }
 }

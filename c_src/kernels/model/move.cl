@@ -1,13 +1,18 @@
-// Moving elements without looking at them: E is an unsigned type of their size.
+// Strided copies, selection and gathering. E is an unsigned type of the size of an element.
 //
-// An index out of range gives an element of all ones: NaN for floats, -1 for integers. Every other
-// index is in range because the host checked the layout.
+// An index out of range gives an element of all ones: NaN for floats, -1 for integers. The layout
+// itself is in range, which the host checks.
+//
+// Private, because one program per element size serves slices, repeats, padding, concatenation and
+// transposes of all small layers, also inside of sequences, because the kernels of the registry
+// give 0 for an index out of range, and because the host compiles them for constant folding. Large
+// transposes and selections run on the registry.
 
 #include "kernels/model/walk.cl"
 
-#define NOTHING ((E) ~(E)0)
+#define OUT_OF_RANGE ((E) ~(E)0)
 
-// out[walk] = in[walk]: transposes, slices, repeats, and parts of a whole, all by strides.
+// out[walk] = in[walk], by the strides of both.
 static inline void move_elements(__global const E *in, __global E *out, const Walk walk,
                                  const long first, const long end) {
   const long length = walk.dims[0];
@@ -57,7 +62,7 @@ __kernel void gather(__global const E *in, __global const int *indices, __global
     const long run = min(walk.inner - column, end - i);
     const long index = index_at(indices, row % walk.picks, walk.wide, walk.axis);
     const long from = (row / walk.picks * walk.axis + max(index, 0L)) * walk.inner + column;
-    for (long j = 0; j < run; ++j) out[i + j] = index < 0 ? NOTHING : in[from + j];
+    for (long j = 0; j < run; ++j) out[i + j] = index < 0 ? OUT_OF_RANGE : in[from + j];
     i += run;
   }
 }
@@ -66,15 +71,16 @@ __kernel void gather(__global const E *in, __global const int *indices, __global
 __kernel void gather_elements(__global const E *in, __global const int *indices, __global E *out,
                               const IndexWalk walk) {
   const long end = LAST_OF(walk);
+  const long length = entry_at(walk.rank, walk.dims, walk.axis);
   for (long i = FIRST_OF(walk); i < end; ++i) {
     long from = 0, rest = i;
-    const long index = index_at(indices, i, walk.wide, walk.dims[walk.axis]);
-    for (long d = 0; d < walk.rank; ++d) {
+    const long index = index_at(indices, i, walk.wide, length);
+    EACH_DIMENSION(d, walk.rank, MODEL_RANK) {
       const long at = d == walk.axis ? max(index, 0L) : rest % walk.index_dims[d];
       from += at * walk.strides[d];
       rest /= walk.index_dims[d];
     }
-    out[i] = index < 0 ? NOTHING : in[from];
+    out[i] = index < 0 ? OUT_OF_RANGE : in[from];
   }
 }
 
@@ -86,11 +92,11 @@ __kernel void gather_nd(__global const E *in, __global const int *indices, __glo
     const long tuple = i / walk.slice;
     long from = tuple / walk.batch_tuples * walk.batch_stride + i % walk.slice;
     bool inside = true;
-    for (long d = 0; d < walk.rank; ++d) {
+    EACH_DIMENSION(d, walk.rank, MODEL_RANK) {
       const long index = index_at(indices, tuple * walk.rank + d, walk.wide, walk.dims[d]);
       inside = inside && index >= 0;
       from += max(index, 0L) * walk.strides[d];
     }
-    out[i] = inside ? in[from] : NOTHING;
+    out[i] = inside ? in[from] : OUT_OF_RANGE;
   }
 }

@@ -1,11 +1,14 @@
-// Reading planes at places between elements: GridSample and RoiAlign. For floats; S, T and ACC: see
+// Sampling of planes between elements: GridSample and RoiAlign. For floats; S, T and ACC: see
 // math.cl.
+//
+// Private, because the registry has no kernel that samples at computed coordinates; the host
+// compiles them for constant folding.
 
 #include "kernels/model/walk.cl"
 
 #if T_FLOAT
 
-// Back and forth between `low` and `high`.
+// x reflected into the range from `low` to `high`.
 static inline ACC reflected(ACC x, ACC low, ACC high) {
   const ACC range = high - low;
   if (!(range > (ACC)0)) return low;
@@ -18,13 +21,13 @@ static inline ACC reflected(ACC x, ACC low, ACC high) {
   return even ? high - rest : low + rest;
 }
 
-// The ends between which places along a dimension are real.
+// The range of coordinates along a dimension that is not padding.
 static inline ACC low_end(const GridView *view) { return view->align != 0 ? (ACC)0 : (ACC)-0.5f; }
 static inline ACC high_end(const GridView *view, long size) {
   return view->align != 0 ? (ACC)(size - 1) : (ACC)size - (ACC)0.5f;
 }
 
-// The element that stands for a place, by the padding; -1 where there is none.
+// The element at a coordinate, by the padding mode; -1 if it is zero padding.
 static inline long element_for(const GridView *view, ACC x, long size) {
   if (x >= (ACC)0 && x <= (ACC)(size - 1)) return (long)x;
   if (view->padding == GRID_ZEROS || !(x == x)) return -1;
@@ -40,7 +43,7 @@ static inline ACC pixel(__global const S *plane, const GridView *view, ACC y, AC
 static inline ACC denormalized(const GridView *view, ACC at, long size) {
   const ACC x = view->align != 0 ? (at + (ACC)1) / (ACC)2 * (ACC)(size - 1)
                                  : ((at + (ACC)1) * (ACC)size - (ACC)1) / (ACC)2;
-  // Far outside, where a conversion to integers would not be defined.
+  // Larger values could not be converted to integers.
   return fmin(fmax(x, (ACC)-1e9f), (ACC)1e9f);
 }
 
@@ -60,7 +63,7 @@ static inline void cubic_weights(ACC *weights, ACC f) {
   }
 }
 
-// out[n][c][y][x] = in[n][c] at the place grid[n][y][x] = {x, y}, from -1 to 1 over the plane.
+// out[n][c][y][x] = in[n][c] sampled at grid[n][y][x] = {x, y}, from -1 to 1 over the plane.
 __kernel void grid_sample(__global const S *in, __global const S *grid, __global S *out,
                           const GridView view) {
   const long end = LAST_OF(view);
@@ -102,7 +105,7 @@ __kernel void grid_sample(__global const S *in, __global const S *grid, __global
   }
 }
 
-// Between elements; nothing beyond one element outside the plane.
+// Bilinear interpolation; 0 beyond one element outside of the plane.
 static inline ACC between(__global const S *plane, long height, long width, ACC y, ACC x) {
   if (!(y >= (ACC)-1 && y <= (ACC)height && x >= (ACC)-1 && x <= (ACC)width)) return (ACC)0;
   y = fmax(y, (ACC)0);
@@ -117,7 +120,7 @@ static inline ACC between(__global const S *plane, long height, long width, ACC 
                dx * (ACC)plane[bottom * width + right]);
 }
 
-// out[r][c][y][x] = mean of samples in that cell of region r = {x1, y1, x2, y2}.
+// out[r][c][y][x] = the mean of samples in a cell of region r = {x1, y1, x2, y2}.
 __kernel void roi_align(__global const S *in, __global const S *regions,
                         __global const int *batches, __global S *out, const float scale,
                         const RegionView view) {

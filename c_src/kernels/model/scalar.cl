@@ -1,15 +1,14 @@
-// Arithmetic on one element, chosen at run time: models use many operations on small tensors, and
-// one kernel that knows them all is compiled once.
+// Arithmetic on one element, with the operation as an argument.
 //
-//   T         the type that is computed in; T_FLOAT, T_SIGNED and T_BITS say what it is
+//   T         the type of the computation, described by T_FLOAT, T_SIGNED and T_BITS
 //   UT        the unsigned type of its width, in which integers wrap; T itself for floats
 //
 // Edge rules: integers wrap; division by 0 gives 0, as does the remainder; floats follow IEEE 754;
-// smallest and largest are NaN where one of two is. Unknown operations give 0.
+// the minimum and the maximum are NaN if either argument is. Unknown operations give 0.
 
 #include "kernels/model/layouts.h"
 
-// A guard that can be lifted, since the host compiles this file once for each type.
+// A guard by macro, which the host undefines, because it compiles this file once for each type.
 #ifndef SCALAR_ARITHMETIC
 #define SCALAR_ARITHMETIC
 
@@ -17,8 +16,7 @@ static inline T positive_or_zero(T x) { return x > (T)0 ? x : (x != x ? x : (T)0
 static inline T lesser(T a, T b) { return (a < b || a != a) ? a : b; }
 static inline T greater(T a, T b) { return (a > b || a != a) ? a : b; }
 
-// Integers by way of the larger of two: a comparison with 0 becomes an instruction that not every
-// driver has for narrow ones.
+// Integers use max: some drivers lack the instruction for a comparison of narrow integers with 0.
 static inline T magnitude_of(T x) {
 #if T_FLOAT
   return fabs(x);
@@ -36,8 +34,8 @@ static inline T power_of(T a, T b) { return pow(a, b); }
 // log(1 + exp(x)) without overflow.
 static inline T softplus_of(T x) { return greater(x, (T)0) + log1p(exp(-fabs(x))); }
 
-// The error function. Of floats a quotient of polynomials is right to 3 parts in 10 million, at a
-// fraction of what the builtin one takes; from 4 on it is 1.
+// The error function. For f32, a quotient of polynomials with a relative error of 3e-7, which takes
+// a fraction of the time of the builtin function; from 4 on it is 1.
 static inline T erf_of(T x) {
   if (sizeof(T) > 4) return erf(x);
   const T near = x < (T)-4 ? (T)-4 : (x > (T)4 ? (T)4 : x);

@@ -1,10 +1,15 @@
-// Pools and convolutions over one to three dimensions, in any layout of windows, for every element
-// type: the general case behind the fast kernels for planes of floats. S, T and ACC: see math.cl.
+// Pools, convolutions and resampling along one axis, over one to three dimensions and for every
+// element type. S, T and ACC: see math.cl.
+//
+// Private, because they are the general case: the kernels of the registry (conv2d, max_pool2d,
+// avg_pool2d, resize) have two dimensions and floats, and run wherever these suffice. The host
+// compiles them for constant folding.
 
+#include "kernels/common/loops.h"
 #include "kernels/model/scalar.cl"
 #include "kernels/model/walk.cl"
 
-// A window's part inside the input: its first element, and how many there are per dimension.
+// A window: its plane, and its first element in each dimension, which may be in the padding.
 typedef struct {
   long plane;
   long first[MODEL_SPACE];
@@ -12,6 +17,7 @@ typedef struct {
 
 static inline WindowPlace window_at(const Windows *view, long index) {
   WindowPlace result;
+  UNROLLED_LOOP
   for (int d = MODEL_SPACE - 1; d >= 0; --d) {
     result.first[d] = index % view->out[d] * view->stride[d] - view->pad[d];
     index /= view->out[d];
@@ -28,7 +34,7 @@ static inline long element_of(const Windows *view, long plane, long y, long x, l
   return ((plane * view->in[0] + y) * view->in[1] + x) * view->in[2] + z;
 }
 
-// out = the largest, mean or norm of each window; a largest of nothing is 0.
+// out = the maximum, mean or norm of each window; the maximum of no elements is 0.
 __kernel void pool(__global const S *in, __global S *out, const int op, const Windows view) {
   const long end = LAST_OF(view);
   for (long i = FIRST_OF(view); i < end; ++i) {
@@ -77,7 +83,7 @@ __kernel void pool(__global const S *in, __global S *out, const int op, const Wi
   }
 }
 
-// Where in the whole tensor the largest element of each window is; flag: columns are counted first.
+// The index in the tensor of the maximum of each window; in column-major order if `flag` is set.
 __kernel void pool_places(__global const S *in, __global long *out, const Windows view) {
   const long end = LAST_OF(view);
   for (long i = FIRST_OF(view); i < end; ++i) {
@@ -134,15 +140,15 @@ __kernel void convolve(__global const S *in, __global const S *weights, __global
   }
 }
 
-// The transpose of a convolution: every input element is spread by the weights, which are
-// [in channels][out channels per group][windows]. Strides, padding and dilation are those of the
-// convolution that this undoes; its output is `in`, its input `out`.
+// The transpose of the convolution from `out` to `in` with these strides, padding and dilation.
+// Weights are [in channels][out channels per group][windows].
 __kernel void convolve_transposed(__global const S *in, __global const S *weights,
                                   __global const S *bias, __global S *out, const Windows view) {
   const long end = LAST_OF(view);
   const long window = view.size[0] * view.size[1] * view.size[2];
   for (long i = FIRST_OF(view); i < end; ++i) {
     long rest = i, at[MODEL_SPACE];
+    UNROLLED_LOOP
     for (int d = MODEL_SPACE - 1; d >= 0; --d) {
       at[d] = rest % view.out[d] + view.pad[d];
       rest /= view.out[d];
@@ -179,7 +185,7 @@ __kernel void convolve_transposed(__global const S *in, __global const S *weight
 
 #if T_FLOAT
 // out[o][p][i] = sum over t of weights[p][t] * in[o][places[p][t]][i]: resizing along one axis.
-// A place of -1 stands for the value `outside`. first_flag is how many taps there are.
+// An index of -1 has the value `outside`. first_flag is the number of taps.
 __kernel void resample(__global const S *in, __global const int *places,
                        __global const float *weights, __global S *out, const float outside,
                        const AxisWalk walk) {

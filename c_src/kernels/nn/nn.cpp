@@ -39,30 +39,7 @@ Defines convolution_defines(const Planner& planner, DType dtype) {
   return defines;
 }
 
-// The kernels that run_sequence of sequence_cpu.cl can run.
-constexpr std::array kMembers{"conv2d_pointwise",      "conv2d_windows",  "conv2d_patch",
-                              "conv2d_depthwise_nhwc", "conv2d_groups",   "conv2d_scale",
-                              "max_pool2d_nhwc",       "avg_pool2d_nhwc", "move"};
-
-bool has_sequences(const Planner& planner) {
-  return planner.cpu_class() && planner.device().sees_host_addresses();
-}
-
-Defines member_defines() {
-  Defines defines;
-  for (size_t i = 0; i < kMembers.size(); ++i) {
-    defines.emplace_back(text("MEMBER_", kMembers[i]), std::to_string(i));
-  }
-  return defines;
-}
-
 }  // namespace
-
-std::optional<uint32_t> sequence_member(const Planner& planner, const std::string& entry) {
-  const auto* const found = std::find(kMembers.begin(), kMembers.end(), entry);
-  if (found == kMembers.end() || !has_sequences(planner)) return std::nullopt;
-  return static_cast<uint32_t>(found - kMembers.begin());
-}
 
 TileShape tile_shape(const Planner& planner, DType dtype) {
   const auto bytes = static_cast<int64_t>(size_of(dtype));
@@ -83,13 +60,9 @@ std::shared_ptr<Program> nn_program(Planner& planner, DType dtype) {
     const auto define = [&source](const Defines& more) {
       source.defines.insert(source.defines.end(), more.begin(), more.end());
     };
-    define({{"SUM", sum_type(dtype, planner.fp64())},
-            {"REAL", planner.fp64() ? "double" : "float"},
-            {"HAS_SEQUENCES", has_sequences(planner) ? "1" : "0"}});
-    if (planner.cpu_class() && is_float(dtype)) {
-      define(convolution_defines(planner, dtype));
-      define(member_defines());
-    }
+    define(
+        {{"SUM", sum_type(dtype, planner.fp64())}, {"REAL", planner.fp64() ? "double" : "float"}});
+    if (planner.cpu_class() && is_float(dtype)) define(convolution_defines(planner, dtype));
     if (!planner.cpu_class() && is_float(dtype)) {
       const GemmTiles tiles = gemm_tiles(planner, size_of(dtype));
       define({{"ACC", "T"},

@@ -1,4 +1,5 @@
-// The neural network family: convolution, pooling and resizing of planes, and of images.
+// The neural network family: convolution, pooling, recurrent layers, and resizing of planes and
+// images.
 #pragma once
 
 #include <array>
@@ -37,9 +38,5 @@ PanelShape panel_shape(const Planner& planner, DType dtype);
 
 // The program with all kernels of this family for one element type.
 std::shared_ptr<Program> nn_program(Planner& planner, DType dtype);
-
-// The number of a kernel of that program as a step of a sequence, see runtime/sequence.hpp. Empty
-// for kernels and devices without sequences; for floats only.
-std::optional<uint32_t> sequence_member(const Planner& planner, const std::string& entry);
 
 }  // namespace dala

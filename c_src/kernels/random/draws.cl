@@ -49,8 +49,8 @@ static inline Drawn draw_uniform(const Words w, const T a, const T b, const T c)
   return drawn;
 }
 
-// -2 ln u for u = (word + 0.5) / 2^32. Near 1 it is 1 - u that is converted, which keeps the digits
-// that 1 - u would lose. The polynomial is that of Cephes.
+// -2 ln u for u = (word + 0.5) / 2^32. Near 1, 1 - u is converted instead of u, which preserves its
+// digits. The polynomial is that of Cephes.
 #if LANES == 1
 #define AS_INTS as_int
 #define AS_ELEMENTS as_float
@@ -83,8 +83,8 @@ static inline ELEMENTS minus_two_log(const UINTS word) {
   return fmax((ELEMENTS)-2.0f * log, (ELEMENTS)0.0f);
 }
 
-// The upper two bits of `word` are a quarter of the circle; the others an angle t of -1/2 to 1/2 of
-// a quarter, around its beginning.
+// The upper two bits of `word` select a quarter of the circle; the others are an angle t of -1/2 to
+// 1/2 of a quarter, relative to its start.
 static inline void circle(const UINTS word, ELEMENTS *cosine, ELEMENTS *sine) {
   const ELEMENTS t = CONVERT(AS_INTS(word << (UINTS)2), ELEMENTS) * (ELEMENTS)(0x1p-32f);
   const ELEMENTS x = t * (ELEMENTS)1.57079632679489661923f;

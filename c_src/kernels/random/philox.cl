@@ -17,7 +17,7 @@
 #define ULONGS PASTE(ulong, LANES)
 #endif
 
-// Some compilers take convert_ apart into single elements.
+// Some compilers scalarise convert_.
 #if LANES > 1 && defined(__clang__)
 #define CONVERT(x, TYPE) __builtin_convertvector(x, TYPE)
 #else

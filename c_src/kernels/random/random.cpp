@@ -18,7 +18,7 @@ const std::vector<DType> kIntegers{DType::s32, DType::s64, DType::u32, DType::u8
 constexpr double kMostPlaces = 0x1p62;
 constexpr int64_t kTilesPerGroup = 256;
 
-// Numbers that a block of 128 bits is enough for.
+// The numbers that one block of 128 bits provides.
 int64_t per_block(DType dtype) {
   if (dtype == DType::f32) return 4;
   return dtype == DType::s64 ? 1 : 2;

@@ -1,4 +1,4 @@
-// Random numbers, for devices that are CPUs: element e of a sequence is number j of block b, where
+// Random numbers, CPU family: element e of a sequence is number j of block b, where
 // e / (16 * PER_BLOCK) counts tiles of 16 blocks, j and b % 16 being its row and column there.
 //
 //   out        view.count elements of type T: those from view.offset on
@@ -7,8 +7,8 @@
 //
 //   NAME, DRAW, PARAM   the kernel, what it draws, and the type of a, b and c
 //
-// A work-group is one item and owns view.chunk tiles. Large outputs are written past the caches.
-// Edge rule: the first and the last tile may be partly outside.
+// A work-group is one item and owns view.chunk tiles. Large outputs use non-temporal stores. Edge
+// rule: the first and the last tile may be partly outside.
 
 #include "kernels/common/kernel.h"
 #include "kernels/common/stream_cpu.cl"

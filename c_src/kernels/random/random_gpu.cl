@@ -1,7 +1,7 @@
-// Random numbers, for devices with many narrow processors. The contract is that of random_cpu.cl:
+// Random numbers, GPU family. The contract is that of random_cpu.cl:
 // the numbers are the same.
 //
-// An item draws one block; neighbours write to neighbouring elements. Edge rule: numbers before
+// Each item draws one block; adjacent items write adjacent elements. Edge rule: numbers before
 // view.offset and past the output are dropped.
 
 #include "kernels/random/draws.cl"

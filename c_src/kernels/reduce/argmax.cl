@@ -8,7 +8,7 @@
 
 #include "kernels/reduce/axis_args.h"
 
-// Whether x comes before `best` wherever the two stand.
+// Whether x is preferred to `best` regardless of their positions.
 static inline bool better(T x, T best) {
   return (LARGEST ? x > best : x < best) || (x != x && best == best);
 }

@@ -42,10 +42,11 @@ KernelStep step(const Planner& planner, const std::shared_ptr<Program>& program,
     return {program, entry, std::move(arguments), range};
   }
   const size_t items = planner.group_items(256, size_of(dtype) + sizeof(int64_t));
+  const Range range = line_range(planner, view, items);
   arguments.push_back(value(view));
   arguments.push_back(LocalMemory{items * size_of(dtype)});
   arguments.push_back(LocalMemory{items * sizeof(int64_t)});
-  return {program, entry, std::move(arguments), group_per_result(results_of(view), items)};
+  return {program, entry, std::move(arguments), range};
 }
 
 Launch plan_search(const std::string& name, const Call& call, Planner& planner) {

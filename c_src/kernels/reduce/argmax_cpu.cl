@@ -1,4 +1,4 @@
-// The index along the axis of the largest element, or the smallest, for devices that are CPUs.
+// The index along the axis of the largest element, or the smallest, CPU family.
 //
 //   in       view.outer * view.axis * view.inner elements of type T
 //   out      the index of each result, of type OUT (argmax_direct, with one segment)
@@ -59,11 +59,11 @@ static inline void best_of_row(__global const T *from, const long depth, T *best
   }
 }
 
-// Rows that are too short for lanes of their own are worked on ROWS at a time.
+// Rows that are too short to be split into lanes are processed ROWS at a time.
 #define ROWS 16
 #define SHORT_ROW (2 * LANES)
 
-// The first maximum of each of ROWS rows of `depth` elements that follow each other.
+// The first maximum of each of ROWS consecutive rows of `depth` elements.
 static inline void best_of_rows(__global const T *from, const int depth, __global OUT *out) {
   T best[ROWS];
   uint at[ROWS];

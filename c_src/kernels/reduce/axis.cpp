@@ -5,6 +5,7 @@
 
 #include "kernels/checks.hpp"
 #include "kernels/element.hpp"
+#include "kernels/gemm_tiles.hpp"
 #include "runtime/error.hpp"
 
 namespace dala {
@@ -12,8 +13,8 @@ namespace {
 
 constexpr int64_t kMaxColumns = 1024;  // COLUMNS in axis.cl
 constexpr int64_t kMinColumns = 64;
-constexpr int64_t kWorthCutting = 32 * 1024;  // elements that outweigh a second launch
-constexpr int64_t kPieceElements = 4 * 1024;  // elements that outweigh the start of a group
+constexpr int64_t kWorthCutting = 32 * 1024;  // elements that amortise a second launch
+constexpr int64_t kPieceElements = 4 * 1024;  // elements that amortise the start of a group
 
 // Long runs of adjacent columns make good use of cache lines, as long as every core has work.
 int64_t columns_per_piece(const AxisView& view, const Planner& planner) {
@@ -21,7 +22,7 @@ int64_t columns_per_piece(const AxisView& view, const Planner& planner) {
   return std::clamp(ceil_div(view.inner, wanted), kMinColumns, kMaxColumns);
 }
 
-// The axes that are reduced, ascending: all of them without a parameter.
+// The reduced axes, ascending: all of them by default.
 std::vector<size_t> reduced_axes(const Call& call) {
   if (call.has("axes")) return distinct_axes("", call);
   const Shape& shape = call.inputs[0].shape;
@@ -33,6 +34,34 @@ std::vector<size_t> reduced_axes(const Call& call) {
 
 int64_t pieces_of(const AxisView& view) {
   return view.outer * view.segments * ceil_div(view.inner, view.columns);
+}
+
+// GPU class: the number of items that share a line.
+int64_t lanes_of(const Planner& planner, const AxisView& view, int64_t items) {
+  constexpr int64_t kFew =
+      8;  // lanes that pay off even with little work, since their reads coalesce
+  constexpr int64_t kElements = 4;  // per lane, which amortise a step of the reduction across lanes
+  constexpr int64_t kAdjacent = 32;  // lines whose accesses coalesce well
+  int64_t lanes = 1;
+  if (view.inner == 1) {
+    while (2 * lanes <= items && 2 * lanes * (lanes < kFew ? 1 : kElements) <= view.segment) {
+      lanes *= 2;
+    }
+    return lanes;
+  }
+  // Lines are shared only if there are fewer of them than items that fit on the device.
+  const int64_t wanted = wanted_groups(planner) * items;
+  while (2 * lanes * std::min(view.inner, kAdjacent) <= items &&
+         2 * lanes * kElements <= view.segment && results_of(view) * lanes < wanted) {
+    lanes *= 2;
+  }
+  return lanes;
+}
+
+// GPU class: the number of groups for a view that is not divided further.
+int64_t groups_of(const Planner& planner, const AxisView& view) {
+  const auto items = static_cast<int64_t>(planner.group_items(256, sizeof(int64_t)));
+  return ceil_div(results_of(view) * lanes_of(planner, view, items), items);
 }
 
 }  // namespace
@@ -60,7 +89,7 @@ std::vector<AxisView> views_of(const Call& call) {
   for (size_t axis : axes) total *= shape[axis];
   std::vector<AxisView> views;
   for (size_t end = axes.size(); end > 0;) {
-    // Axes [first, last] are neighbours.
+    // Axes [first, last] are adjacent.
     const size_t last = axes[--end];
     size_t first = last;
     while (end > 0 && axes[end - 1] + 1 == first) first = axes[--end];
@@ -87,10 +116,9 @@ AxisView cut(const AxisView& view, const Planner& planner, int64_t longest) {
   const int64_t elements = view.outer * view.axis * view.inner;
   int64_t segments = 1;
   if (elements >= kWorthCutting) {
-    // On GPUs at most one group computes a result, so more segments are needed.
     const int64_t wanted = planner.cpu_class() ? planner.busy_groups() : 64;
     const int64_t there = planner.cpu_class() ? view.outer * ceil_div(view.inner, kMaxColumns)
-                                              : view.outer * view.inner;
+                                              : groups_of(planner, view);
     const int64_t useful = std::max<int64_t>(1, elements / kPieceElements);
     segments = std::min(ceil_div(wanted, there), useful);
   }
@@ -114,12 +142,18 @@ Range piece_range(const Planner& planner, AxisView& view) {
   const int64_t elements = std::max<int64_t>(1, view.outer * view.axis * view.inner / pieces);
   const int64_t enough = std::max<int64_t>(1, kPieceElements / elements);
   const int64_t fair = std::max<int64_t>(1, pieces / planner.busy_groups());
-  // A small amount of work stays in one group; otherwise groups take several pieces when these are
-  // small, but not so many that a core is idle.
+  // A small amount of work stays in one group. Otherwise groups take several small pieces, but not
+  // so many that a core is idle.
   view.units = pieces * elements < kWorthCutting / 2 ? pieces : std::min(enough, fair);
   Range range;
   range.global[0] = static_cast<size_t>(ceil_div(pieces, view.units));
   return range;
+}
+
+Range line_range(const Planner& planner, AxisView& view, size_t items) {
+  view.units = lanes_of(planner, view, static_cast<int64_t>(items));
+  view.columns = static_cast<int64_t>(items) / view.units;
+  return group_per_result(ceil_div(results_of(view), view.columns), items);
 }
 
 Range group_per_result(int64_t groups, size_t items) {

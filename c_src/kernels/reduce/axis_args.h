@@ -13,9 +13,11 @@ typedef struct AxisView {
   cl_long inner HOST_INIT(1);
   cl_long segment HOST_INIT(1);   // elements of the axis per segment; the last one may be shorter
   cl_long segments HOST_INIT(1);  // ceil(axis / segment)
-  cl_long columns HOST_INIT(1);   // adjacent columns per piece of work (CPU class), max. COLUMNS
-  cl_long units HOST_INIT(1);     // pieces of work per group (CPU class)
-  cl_long total HOST_INIT(1);     // elements per result, over all segments
+  // CPU class: adjacent columns per piece of work, at most COLUMNS. GPU class: lines per group.
+  cl_long columns HOST_INIT(1);
+  // CPU class: pieces of work per group. GPU class: items per line.
+  cl_long units HOST_INIT(1);
+  cl_long total HOST_INIT(1);  // elements per result, over all segments
 } AxisView;
 SHARED_STRUCT(AxisView, 64)
 

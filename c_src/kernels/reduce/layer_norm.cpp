@@ -55,19 +55,19 @@ Launch plan_layer_norm(const Call& call, Planner& planner) {
     step.arguments.push_back(input(static_cast<int>(i)));
   }
   step.arguments.push_back(output());
+  AxisView view;
+  view.outer = rows;
+  view.axis = view.segment = length;
   if (planner.cpu_class()) {
-    AxisView view;
-    view.outer = rows;
-    view.axis = view.segment = length;
     step.range = piece_range(planner, view);
     step.arguments.insert(step.arguments.end(),
                           {value(rows), value(length), value(view.units), sum_epsilon});
   } else {
     const size_t sum_bytes = planner.fp64() ? sizeof(double) : sizeof(float);
     const size_t items = planner.group_items(256, sum_bytes);
-    step.range = group_per_result(rows, items);
+    step.range = line_range(planner, view, items);
     step.arguments.insert(step.arguments.end(),
-                          {value(length), sum_epsilon, LocalMemory{items * sum_bytes}});
+                          {value(view), sum_epsilon, LocalMemory{items * sum_bytes}});
   }
   launch.steps.push_back(std::move(step));
   launch.work = 4 * static_cast<double>(call.output.bytes());

@@ -1,5 +1,5 @@
-// How two partial results become one. Sums and products of integers wrap; NaN wins over every
-// number.
+// Operations that combine two partial results. Sums and products of integers wrap; NaN takes
+// precedence over every number.
 //
 //   T, T_FLOAT, T_SIGNED, UT   the element type, see ops.cl
 //   SUM                        the type in which sums are formed
@@ -17,7 +17,7 @@
 #define HIGHEST ((T) ~(UT)0)
 #endif
 
-// Integers are added and multiplied as unsigned ones, where running over is defined.
+// Integers are combined as unsigned, for which overflow is defined.
 #if T_FLOAT
 static inline SUM combine_sum(SUM a, SUM b) { return a + b; }
 static inline SUM combine_product(SUM a, SUM b) { return a * b; }

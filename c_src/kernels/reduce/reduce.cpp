@@ -28,8 +28,8 @@ std::vector<const Operation*> operations(DType in, DType out) {
   return {&kSum, &kMean, &kProduct};
 }
 
-// The kernels of one operation: elements to results, elements to partial results of segments, those
-// to results, and those to partial results of several axes.
+// The kernels of one operation: elements to results, elements to partial results, partial results
+// to results, and partial results of one axis to those of the next.
 void add_parts(std::vector<Part>& parts, const Planner& planner, const Operation& operation,
                DType in, DType out) {
   const std::string element = cl_name(in);
@@ -77,19 +77,9 @@ KernelStep step(Planner& planner, const std::shared_ptr<Program>& program, const
     const Range range = piece_range(planner, view);
     return {program, entry, {from, to, value(view)}, range};
   }
-  // Work-items read adjacent columns when there are enough columns; otherwise they share a row.
-  constexpr int64_t kManyColumns = 32;
-  if (view.inner >= kManyColumns || view.segment <= 8) {
-    return {program,
-            entry + "_columns",
-            {from, to, value(view)},
-            item_per_result(planner, results_of(view))};
-  }
   const size_t items = planner.group_items(256, acc_bytes);
-  return {program,
-          entry + "_rows",
-          {from, to, value(view), LocalMemory{items * acc_bytes}},
-          group_per_result(results_of(view), items)};
+  const Range range = line_range(planner, view, items);
+  return {program, entry, {from, to, value(view), LocalMemory{items * acc_bytes}}, range};
 }
 
 // Limits the elements per accumulator, so that sums of f32 stay accurate on a device without
@@ -100,7 +90,7 @@ int64_t longest_segment(const Planner& planner, const Operation& operation, DTyp
   return view.inner == 1 ? 64 * 1024 : 4 * 1024;
 }
 
-// What an operation gives for no elements at all.
+// The result of an operation on no elements.
 Value result_of_nothing(const Operation& operation, DType dtype) {
   const Call call{{}, {}, {{"one", int64_t{operation.identity == "1" ? 1 : 0}}}};
   return call.element("one", dtype);
@@ -112,7 +102,7 @@ Launch plan_reduction(const std::string& name, const Operation& operation, const
   Launch launch;
   if (call.output.count() == 0) return launch;
   if (call.inputs[0].count() == 0) {
-    // Only sums and products get here.
+    // Only sums and products reach this.
     launch.steps.push_back(
         FillStep{output(), result_of_nothing(operation, call.output.dtype), call.output.bytes()});
     return launch;

@@ -23,12 +23,15 @@ Launch plan_softmax(const Call& call, Planner& planner) {
     launch.steps.push_back(
         KernelStep{program, "softmax", {input(0), output(), value(view)}, range});
   } else {
-    const size_t items = planner.group_items(256, sizeof(double));
+    const size_t sum_bytes = planner.fp64() ? sizeof(double) : sizeof(float);
+    const size_t items = planner.group_items(256, size_of(dtype) + sum_bytes);
+    const Range range = line_range(planner, view, items);
     launch.steps.push_back(
         KernelStep{program,
                    "softmax",
-                   {input(0), output(), value(view), LocalMemory{items * sizeof(double)}},
-                   group_per_result(results_of(view), items)});
+                   {input(0), output(), value(view), LocalMemory{items * size_of(dtype)},
+                    LocalMemory{items * sum_bytes}},
+                   range});
   }
   // An exponential costs about as much as moving ten elements.
   launch.work = 10 * static_cast<double>(call.output.bytes());

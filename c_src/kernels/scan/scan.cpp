@@ -11,9 +11,9 @@ namespace dala {
 namespace {
 
 struct Operation {
-  std::string name;  // as reductions have it
+  std::string name;  // as in reductions
   std::string identity;
-  bool widens = false;  // is formed in a wider type than the elements have
+  bool widens = false;  // accumulates in a wider type than the elements'
 };
 
 const std::vector<Operation>& operations() {
@@ -28,7 +28,7 @@ std::shared_ptr<Program> program_for(Planner& planner, DType dtype) {
     for (const Operation& operation : operations()) {
       const std::string element = cl_name(dtype);
       const std::string wide = sum_type(dtype, planner.fp64());
-      // Integers are added and multiplied as unsigned ones, so that they wrap.
+      // Integers are accumulated as unsigned, so that they wrap.
       const std::string running = is_float(dtype) ? wide : "ulong";
       source.parts.push_back({planner.cpu_class() ? "scan/scan_cpu.cl" : "scan/scan_gpu.cl",
                               {{"ENTRY", "scan_" + operation.name},
@@ -83,7 +83,8 @@ Launch plan_scan(const std::string& name, const Operation& operation, const Call
         partial_step(planner, operation.name, call.output.dtype, input(0), scratch(0), view));
   }
   launch.steps.push_back(scan_step(planner, operation, call, view, scratch(0)));
-  // The partial results are complete before an element is written, and each is read before that.
+  // All partial results are complete before any element is written, and each element is read before
+  // it is written.
   launch.in_place = true;
   launch.work = static_cast<double>(2 * call.inputs[0].bytes() + call.output.bytes());
   return launch;

@@ -1,4 +1,4 @@
-// How a cumulative kernel goes along its axis, beside the view of it.
+// The direction and kind of a cumulative kernel.
 #pragma once
 
 #include "kernels/common/shared.h"

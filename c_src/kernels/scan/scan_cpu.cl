@@ -1,20 +1,19 @@
-// out[o][k][i] = COMBINE over in[o][0..k][i], for devices that are CPUs.
+// out[o][k][i] = COMBINE over in[o][0..k][i], CPU family.
 //
 //   in, out    view.outer * view.axis * view.inner elements of type T
-//   partials   what each segment of the axis comes to, of type PART (reduce_cpu.cl makes them);
+//   partials   the reduction of each segment of the axis, of type PART (computed by reduce_cpu.cl);
 //              not read with one segment
 //   view       see axis_args.h
 //   way        see scan_args.h
 //
-//   ACC, IDENTITY, COMBINE   the type of running results, the neutral one, how two become one
+//   ACC, IDENTITY, COMBINE   type, neutral element and operation of running results
 //   ADDS                     1 where COMBINE is a sum
 //
-// A work-group is one item and owns view.units pieces: the segment of a row when inner is 1,
-// otherwise that of up to COLUMNS neighbouring columns. It begins with what the segments before it
-// come to. Sums of a row are formed in vectors, eight elements at a time, so that one addition
-// waits for the one before it only once in eight; their order does not depend on the device. Large
-// outputs are written past the caches. Preconditions: in and out are the same
-// buffer or do not overlap.
+// A work-group is one item and owns view.units pieces: a segment of a row when inner is 1,
+// otherwise of up to COLUMNS adjacent columns. It starts with the combined partials of the segments
+// before. Sums of a row are computed eight elements at a time, so that only one addition in eight
+// depends on the previous one; their order does not depend on the device. Large outputs use
+// non-temporal stores. Preconditions: in and out are the same buffer or do not overlap.
 
 #include "kernels/common/kernel.h"
 #include "kernels/common/loops.h"
@@ -28,8 +27,8 @@
 #define VECTOR PASTE(ACC, 8)
 #define NARROW PASTE(T, 8)
 
-// Eight elements as running results are, and eight of those as elements. Through a type of an
-// element's alignment, since some compilers cut vload and vstore into pieces.
+// Converts eight elements to running results and back. Accesses go through a type with the
+// alignment of an element, since some compilers split vload and vstore.
 #ifdef __clang__
 typedef NARROW PASTE(ENTRY, _loose) __attribute__((aligned(sizeof(T))));
 #define WIDE_AT(pointer) \
@@ -51,7 +50,7 @@ static inline VECTOR PASTE(ENTRY, _prefixes)(VECTOR x) {
 }
 #endif
 
-// A run of a row, forward, without the elements themselves or with them. Returns what it comes to.
+// Scans a run of a row forward, exclusive or inclusive. Returns its final result.
 static inline ACC PASTE(ENTRY, _run)(__global const T *in, __global T *out, const long n, ACC sum,
                                      const bool exclusive, const bool stream) {
   long k = 0;

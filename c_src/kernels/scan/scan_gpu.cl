@@ -1,18 +1,18 @@
-// out[o][k][i] = COMBINE over in[o][0..k][i], for devices with many narrow processors. The contract
+// out[o][k][i] = COMBINE over in[o][0..k][i], GPU family. The contract
 // is that of scan_cpu.cl.
 //
 //   sums       local memory, one ACC per item of the group
 //
-// ENTRY_rows: a work-group per row and segment, for short inner extents, which takes as many
-// elements at once as it has items, a power of two. ENTRY_columns: an item per column and segment,
-// so that neighbouring items read neighbours. Edge rule: every item reaches every barrier.
+// ENTRY_rows: a work-group per row and segment, for short inner extents; it scans as many elements
+// at once as it has items, a power of two. ENTRY_columns: an item per column and segment, so that
+// adjacent items read adjacent elements. Edge rule: every item reaches every barrier.
 
 #include "kernels/common/paste.h"
 #include "kernels/reduce/axis_args.h"
 #include "kernels/reduce/operations.cl"
 #include "kernels/scan/scan_args.h"
 
-// What the segments before segment `segment` of row `row` come to.
+// The combined partials of the segments of row `row` before segment `segment`.
 static inline ACC PASTE(ENTRY, _before)(__global const PART *partials, const AxisView view,
                                         const ScanWay way, const long row, const long column,
                                         const long segment) {

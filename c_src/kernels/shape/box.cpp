@@ -10,9 +10,9 @@
 namespace dala {
 namespace {
 
-constexpr int64_t kShortRun = 8;  // elements that are not worth the start of a row
+constexpr int64_t kShortRun = 8;  // elements that do not amortise the start of a row
 
-// Where rows are very short, the longest dimension goes innermost.
+// If rows are very short, makes the longest dimension the innermost.
 void prefer_long_rows(BoxMove& box) {
   if (box.dims[0] >= kShortRun) return;
   const auto end = box.dims.begin() + box.rank;

@@ -1,7 +1,7 @@
 // A box of elements that is moved from one tensor to another.
 //
-// Dimensions are listed innermost first; strides are in elements, 0 along a dimension in which the
-// source repeats, negative along one that is walked through from its end.
+// Dimensions are listed innermost first; strides are in elements: 0 along a dimension in which the
+// source repeats, negative along one that is reversed.
 #pragma once
 
 #include "kernels/common/shared.h"
@@ -22,8 +22,8 @@ typedef struct BoxMove {
 } BoxMove;
 SHARED_STRUCT(BoxMove, 8 * (5 + 3 * BOX_RANK))
 
-// What pad makes of its input: in every dimension `low` elements before the first one, and `step`
-// from each to the next. `low` may be negative: elements are then left out.
+// The geometry of pad: in every dimension, input element i is at `low` + i * `step` in the output.
+// A negative `low` crops.
 typedef struct PadView {
   cl_long count HOST_INIT(0);  // elements of the output
   cl_long chunk HOST_INIT(0);  // elements per work-group (CPU class)

@@ -1,4 +1,4 @@
-// Boxes of elements, moved by strides, and padding, for devices that are CPUs.
+// Moves boxes of elements by strides, and pads tensors, CPU family.
 //
 //   move_box   out[box] = in[box]: slices, repeats, reversals, parts of a whole
 //   pad        out[i] = in[(i - low) / step] where there is such an element, and value elsewhere
@@ -6,10 +6,10 @@
 //   T          an unsigned type of the element's size
 //   box, view  see box_args.h
 //
-// A work-group is one item and owns `chunk` elements of the box, or of the padded output, cut into
-// runs along the innermost dimension. A large output is written past the caches, see stream_cpu.cl.
-// Edge rule: the last chunk ends at `count`. Preconditions: in and out do not overlap; the box lies
-// within both; dims > 0.
+// A work-group is one item and owns `chunk` elements of the box, or of the padded output, divided
+// into runs along the innermost dimension. Large outputs use non-temporal stores, see
+// stream_cpu.cl. Edge rule: the last chunk ends at `count`. Preconditions: in and out do not
+// overlap; the box is within both; dims > 0.
 #pragma once
 
 #include "kernels/common/kernel.h"
@@ -17,7 +17,7 @@
 #include "kernels/common/stream_cpu.cl"
 #include "kernels/shape/box_args.h"
 
-#define STREAM_RUN 4096  // bytes of a run that is worth whole lines
+#define STREAM_RUN 4096  // bytes of a run from which on it is stored as whole cache lines
 
 static inline void copy_run(__global const T *from, __global T *to, const long run,
                             const bool stream) {
@@ -85,11 +85,11 @@ SINGLE_ITEM_KERNEL void move_box(__global const T *restrict in, __global T *rest
   if (stream) end_stream();
 }
 
-// A run of the padded output that begins at `column` of a row, whose elements are at `row`.
+// Writes a run of the padded output from column `column` on; `row` is the corresponding input row.
 static inline void pad_run(__global const T *row, __global T *to, const long column, const long run,
                            const PadView view, const T value, const bool stream) {
   const long step = view.step[0], low = view.low[0];
-  // Columns that have an element: from `first` on, up to `last`.
+  // Columns `first` to `last` have an input element.
   const long first = clamp(low - column, 0L, run);
   const long last = clamp(low + (view.in_dims[0] - 1) * step + 1 - column, first, run);
   for (long j = 0; j < first; ++j) to[j] = value;

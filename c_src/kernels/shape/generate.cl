@@ -1,4 +1,4 @@
-// Tensors made of nothing but their shape.
+// Tensors that depend on their shape alone.
 //
 //   iota   out[o][k][i] = k
 //   eye    out[o][r][c] = 1 where r = c, and 0 elsewhere
@@ -6,7 +6,7 @@
 //   T_STORED   element type; integers wrap, floats round to nearest: STORED_INTEGER(x)
 //   view   see generate_args.h
 //
-// On CPUs a work-group is one item and owns view.chunk elements; elsewhere there is an item per
+// On CPUs a work-group is one item and owns view.chunk elements; elsewhere there is one item per
 // element. Edge rule: nothing is written past view.count.
 #pragma once
 

@@ -1,5 +1,4 @@
-// What the kernels without inputs of this family take: a view of the output as
-// [outer][extent][inner].
+// Arguments of the kernels without inputs: a view of the output as [outer][extent][inner].
 #pragma once
 
 #include "kernels/common/shared.h"

@@ -12,10 +12,10 @@
 namespace dala {
 namespace {
 
-constexpr double kFarthest = 9007199254740992.0;  // 2^53: every integer up to there is a double
+constexpr double kFarthest = 9007199254740992.0;  // 2^53: every smaller integer is a double
 constexpr double kMostPadding = 1073741824;       // 2^30, so that extents do not overflow
 
-// What all of them agree on: elements of any type, which stay what they are.
+// The common part of these descriptors: elements of any type, copied unchanged.
 Descriptor mover(const std::string& name, const std::string& summary) {
   Descriptor descriptor;
   descriptor.name = name;
@@ -36,14 +36,14 @@ void need_rank(const std::string& kernel, const std::string& what, const Shape& 
                                            ", expected ", rank, " dimensions"));
 }
 
-// Whether `count` elements, `step` apart, from `start` on, are within `extent`.
+// Whether `count` elements with this step and start are within `extent`.
 bool lies_within(int64_t start, int64_t step, int64_t count, int64_t extent) {
   if (count == 0) return start <= extent;
   if (start >= extent) return false;
   return (count - 1) <= (extent - 1 - start) / step;
 }
 
-// The box that starts and strides describe lies within the tensor.
+// Throws unless the box given by starts and strides is within the tensor.
 void need_box(const std::string& kernel, const std::string& what, const Call& call,
               const Shape& box, const Shape& tensor) {
   const auto starts = per_dimension(kernel, call, "starts", tensor.size());
@@ -138,8 +138,8 @@ Shape padded_shape(const Call& call) {
   return shape;
 }
 
-// Dimensions innermost first; one that is padded outside only takes in the inner ones that are not
-// padded at all.
+// Dimensions innermost first; a dimension that is only padded at its ends absorbs inner ones
+// without padding.
 PadView pad_view(const Call& call) {
   const Shape& in = call.inputs[0].shape;
   const Pads pads = pads_of(call);
@@ -219,7 +219,7 @@ Descriptor pad_kernel() {
   return pad;
 }
 
-// Which dimensions are named; all of them without the parameter.
+// Whether each dimension is named; all are without the parameter.
 std::vector<bool> named_axes(const std::string& kernel, const Call& call) {
   const size_t rank = call.inputs[0].shape.size();
   if (!call.has("axes")) return std::vector<bool>(rank, true);
@@ -341,7 +341,7 @@ Descriptor tile_kernel() {
     const Shape& in = call.inputs[0].shape;
     const Shape& out = call.output.shape;
     const Shape own = strides_of(in);
-    // Each dimension becomes two: how often, and how long.
+    // Each dimension becomes two: the repetitions and the extent.
     Shape box;
     Shape walked;
     for (size_t d = 0; d < out.size(); ++d) {

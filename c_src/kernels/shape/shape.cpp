@@ -50,8 +50,8 @@ struct Matrices {
   int64_t columns = 1;
 };
 
-// The merged layout transposes matrices when the output's innermost dimension steps over rows of
-// the input and the next one runs along them.
+// The merged layout transposes matrices if the output's innermost dimension steps over rows of the
+// input and the next one runs along them.
 std::optional<Matrices> as_matrices(const PointwiseLayout& layout) {
   const auto& stride = layout.strides;  // those of input 0 come first
   if (layout.rank < 2 || layout.rank > 3) return std::nullopt;
@@ -61,8 +61,8 @@ std::optional<Matrices> as_matrices(const PointwiseLayout& layout) {
   return matrices;
 }
 
-// Empty when the innermost dimension stays innermost, so that both sides are contiguous along it,
-// and when there are more outer dimensions than a view holds.
+// None if the innermost dimension stays innermost, so that both sides are contiguous along it, or
+// if there are more outer dimensions than a view holds.
 std::optional<TransposeView> transpose_view(const PointwiseLayout& layout) {
   const auto& stride = layout.strides;  // those of input 0 come first
   if (stride[0] == 1) return std::nullopt;
@@ -106,20 +106,40 @@ KernelStep cpu_step(Planner& planner, TransposeView view, const char* type) {
           range};
 }
 
+// A tile of edge x edge elements, moved by edge x lines items.
+struct GpuTile {
+  size_t edge;
+  size_t lines;
+};
+
+// The largest tile that fits the device.
+GpuTile gpu_tile(const Planner& planner) {
+  const DeviceInfo& device = planner.device().info();
+  for (const GpuTile tile : {GpuTile{32, 8}, GpuTile{16, 4}, GpuTile{8, 1}}) {
+    const size_t bytes = tile.edge * (tile.edge + 1) * sizeof(int64_t);
+    if (tile.edge * tile.lines <= device.max_work_group && bytes <= device.local_memory) {
+      return tile;
+    }
+  }
+  return {1, 1};
+}
+
 KernelStep gpu_step(Planner& planner, const Matrices& matrices, const char* type) {
   const auto& [batches, rows, columns] = matrices;
-  const int64_t tile = planner.group_items(256, 2 * sizeof(int64_t)) >= 256 ? 16 : 4;
-  const auto side = static_cast<size_t>(tile);
+  const GpuTile tile = gpu_tile(planner);
+  const auto edge = static_cast<int64_t>(tile.edge);
   Range range;
   range.dimensions = 3;
-  range.local = {side, side, 1};
-  range.global = {static_cast<size_t>(ceil_div(columns, tile)) * side,
-                  static_cast<size_t>(ceil_div(rows, tile)) * side, static_cast<size_t>(batches)};
-  return {planner.program(text("transpose ", type, " ", tile),
-                          [&] {
-                            return ProgramSource{{{"T", type}, {"TILE", std::to_string(tile)}},
-                                                 {{"shape/transpose_gpu.cl"}}};
-                          }),
+  range.local = {tile.edge, tile.lines, 1};
+  range.global = {static_cast<size_t>(ceil_div(columns, edge)) * tile.edge,
+                  static_cast<size_t>(ceil_div(rows, edge)) * tile.lines,
+                  static_cast<size_t>(batches)};
+  const auto source = [&] {
+    return ProgramSource{
+        {{"T", type}, {"TILE", std::to_string(tile.edge)}, {"LINES", std::to_string(tile.lines)}},
+        {{"shape/transpose_gpu.cl"}}};
+  };
+  return {planner.program(text("transpose ", type), source),
           "transpose",
           {input(0), output(), value(rows), value(columns)},
           range};
@@ -174,6 +194,15 @@ Descriptor transpose_kernel() {
   return transpose;
 }
 
+// Copies the bytes of the input.
+Launch plan_copy(const Call& call, Planner&) {
+  Launch launch;
+  const size_t bytes = call.output.bytes();
+  if (bytes > 0) launch.steps.push_back(CopyStep{input(0), output(), bytes});
+  launch.work = 2.0 * static_cast<double>(bytes);
+  return launch;
+}
+
 Descriptor reshape_kernel() {
   Descriptor reshape;
   reshape.name = "reshape";
@@ -189,20 +218,31 @@ Descriptor reshape_kernel() {
                      to_string(call.inputs[0].shape), " has ", given, ", the output of shape ",
                      to_string(call.output.shape), " has ", call.output.count()));
   };
-  reshape.plan = [](const Call& call, Planner&) {
-    Launch launch;
-    const size_t bytes = call.output.bytes();
-    if (bytes > 0) launch.steps.push_back(CopyStep{input(0), output(), bytes});
-    launch.work = 2.0 * static_cast<double>(bytes);
-    return launch;
-  };
+  reshape.plan = plan_copy;
   return reshape;
+}
+
+Descriptor bitcast_kernel() {
+  Descriptor bitcast;
+  bitcast.name = "bitcast";
+  bitcast.summary = "The bytes of the elements, in order, as elements of another type.";
+  bitcast.dtypes = kMovedDTypes;
+  bitcast.output_rule = "any element type, any shape with the same number of bytes";
+  bitcast.check = [](const Call& call) {
+    if (call.output.bytes() == call.inputs[0].bytes()) return;
+    throw Error(Reason::shape_mismatch,
+                text("bitcast keeps the bytes: input 0, ", to_string(call.inputs[0]), ", has ",
+                     call.inputs[0].bytes(), ", the output, ", to_string(call.output), ", has ",
+                     call.output.bytes()));
+  };
+  bitcast.plan = plan_copy;
+  return bitcast;
 }
 
 }  // namespace
 
 Descriptors shape_kernels() {
-  Descriptors all{transpose_kernel(), reshape_kernel()};
+  Descriptors all{transpose_kernel(), reshape_kernel(), bitcast_kernel()};
   for (auto group : {move_kernels, generate_kernels}) {
     for (Descriptor& descriptor : group()) all.push_back(std::move(descriptor));
   }

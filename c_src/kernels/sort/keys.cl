@@ -1,12 +1,12 @@
-// Elements as keys: unsigned numbers in whose order the elements are to be.
+// Elements as keys: unsigned numbers whose order is the order of the elements.
 //
 //   T, T_FLOAT, T_SIGNED, T_BITS   the element type, see ops.cl
 //   KEY                            the unsigned type of its width
-//   NARROW_INFINITY, NARROW_NAN    set for floats of 16 bits, T being ushort: their bits
-//   WITH_INDEX                     1 where places are sorted along (argsort), 0 for values alone
+//   NARROW_INFINITY, NARROW_NAN    set for 16-bit floats, for which T is ushort: their bits
+//   WITH_INDEX                     1 if indices are sorted along with keys (argsort), 0 for values
 //
-// NaN is last in either direction. With places, 0 and -0 are the same key, so that their order
-// stays; without, -0 comes below 0 and keeps its sign.
+// NaN is last in either direction. With indices, 0 and -0 have the same key, so that the sort is
+// stable; without, -0 is before 0 and keeps its sign.
 #pragma once
 
 #include "kernels/sort/sort_args.h"

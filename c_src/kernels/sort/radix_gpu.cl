@@ -1,4 +1,4 @@
-// A radix sort of keys, four bits at a time, for devices with many narrow processors.
+// A radix sort of keys, four bits at a time, GPU family.
 //
 //   radix_count     counts[row][digit][tile] = how many keys of the tile have the digit
 //   radix_offsets   counts of a row to how many keys come before, in place
@@ -8,8 +8,8 @@
 //   ITEMS        items of a group, a power of two: a tile has as many keys
 //   view         see sort_args.h: chunk is ITEMS, chunks the tiles of a row
 //
-// Keys that agree in the digit stay in order. Edge rules: items past the end of a row take part in
-// every barrier, and in nothing else. Preconditions: length < 2^32; nothing overlaps.
+// The sort is stable. Edge rules: items past the end of a row only take part in barriers.
+// Preconditions: length < 2^32; nothing overlaps.
 #pragma once
 
 #include "kernels/sort/sort_args.h"
@@ -34,7 +34,7 @@ __kernel __attribute__((reqd_work_group_size(ITEMS, 1, 1))) void radix_count(
   }
 }
 
-// The sum of `x` over this item and those before it in the group. Every item calls it.
+// The inclusive prefix sum of `x` over the items of the group. Every item calls it.
 static inline uint sum_up_to_here(const uint x, __local uint *sums) {
   const int item = (int)get_local_id(0);
   sums[item] = x;
@@ -70,8 +70,8 @@ __kernel __attribute__((reqd_work_group_size(ITEMS, 1, 1))) void radix_scatter(
     __global KEY *restrict to_keys, __global uint *restrict to_places,
     __global const uint *restrict offsets, const SortView view) {
   __local uint sums[ITEMS];
-  __local uint digits[ITEMS];   // of the tile's keys, in the order so far
-  __local uint sources[ITEMS];  // the item that each is from
+  __local uint digits[ITEMS];   // of the tile's keys, in the current order
+  __local uint sources[ITEMS];  // the item that held each key
   __local uint starts[DIGIT_VALUES];
   const long row = (long)get_group_id(0) / view.chunks, tile = (long)get_group_id(0) % view.chunks;
   const int item = (int)get_local_id(0);
@@ -80,7 +80,7 @@ __kernel __attribute__((reqd_work_group_size(ITEMS, 1, 1))) void radix_scatter(
   keys += row * view.length + first;
   places += row * view.length + first;
 
-  // What is past the end has the highest digit and stays behind all others.
+  // Items past the end get the highest digit, so they stay behind all others.
   digits[item] =
       item < count ? (uint)((keys[item] >> view.shift) & (DIGIT_VALUES - 1)) : DIGIT_VALUES - 1;
   sources[item] = (uint)item;

@@ -1,13 +1,12 @@
-// One pass of a radix sort of long rows, for devices that are CPUs: elements go where the eight
-// bits from view.shift on say, and those that agree in them stay in order.
+// One pass of a stable radix sort of long rows, CPU family, by the eight bits from view.shift on.
 //
-//   NAME_count     counts[row][chunk][digit] = how many elements of the chunk have the digit
+//   NAME_count     counts[row][chunk][digit] = the number of elements of the chunk with the digit
 //   NAME_scatter   moves the elements of the chunk behind those of smaller digits, and of the same
 //                  digit in earlier chunks
 //
 //   NAME        the pass's name
-//   FIRST, LAST 1 where it reads elements of the input, or writes results
-//   WITH_INDEX  1 where places are sorted along: they are the results then
+//   FIRST, LAST 1 if it reads elements of the input, or writes results
+//   WITH_INDEX  1 if indices are sorted along with keys: they are then the results
 //   OUT         type of the results
 //   KEY, T      see keys.cl
 //

@@ -1,11 +1,11 @@
-// Sorting of short rows, for devices that are CPUs: each within one work-group, which is one item
-// and owns view.units rows.
+// Sorts short rows, CPU family, each within one work-group, which is one item and owns view.units
+// rows.
 //
-//   in, out     see sort_args.h; results are elements, or their places (WITH_INDEX), of type OUT
+//   in, out     see sort_args.h; results are elements, or their indices (WITH_INDEX), of type OUT
 //
-// Very short rows are sorted by insertion, others by a radix sort of eight bits at a time, which
-// leaves out the digits that all keys agree in. Both keep the order of equal keys. Preconditions:
-// length <= ROW_MAX; in and out do not overlap.
+// Very short rows use an insertion sort, others a radix sort of eight bits per pass, which skips
+// digits that all keys share. Both are stable. Preconditions: length <= ROW_MAX; in and out do not
+// overlap.
 #pragma once
 
 #include "kernels/common/kernel.h"
@@ -29,7 +29,7 @@ static inline void insert_sorted(KEY *keys, uint *places, const int n) {
   }
 }
 
-// Sorts keys[0], with keys[1] to work in; returns which of the two holds the result.
+// Sorts keys[0], using keys[1] as scratch; returns the index of the array with the result.
 static inline int radix_sort(KEY keys[2][ROW_MAX], uint places[2][ROW_MAX], const int n) {
   uint counts[DIGITS][256];
   for (int p = 0; p < DIGITS; ++p) {

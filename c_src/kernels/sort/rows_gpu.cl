@@ -1,11 +1,10 @@
-// From elements to keys and back, and the sorting of short rows, for devices with many narrow
-// processors.
+// Conversion between elements and keys, and sorting of short rows, GPU family.
 //
-//   sort_load    keys and places of all rows, one behind the other
-//   sort_store   the first view.keep of each sorted row, as elements or places (WITH_INDEX)
-//   sort_rows    short rows, at once: an element goes where as many are before it
+//   sort_load    keys and indices of all rows, one after the other
+//   sort_store   the first view.keep of each sorted row, as elements or indices (WITH_INDEX)
+//   sort_rows    sorts short rows by rank: the number of elements before each
 //
-// One work item per element. Edge rule: items past the last element do nothing. Preconditions:
+// One work-item per element. Edge rule: items past the last element do nothing. Preconditions:
 // nothing overlaps.
 #pragma once
 

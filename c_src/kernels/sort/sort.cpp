@@ -13,11 +13,11 @@ namespace {
 
 constexpr int64_t kCpuRow = 2048;            // ROW_MAX in rows_cpu.cl
 constexpr int64_t kTopMost = 64;             // TOP_MAX in top_cpu.cl
-constexpr int64_t kGpuRow = 128;             // up to here comparing with all others is quick
-constexpr int64_t kChunk = 32 * 1024;        // elements that outweigh the counts of a chunk
+constexpr int64_t kGpuRow = 128;             // up to which comparing all pairs is fast
+constexpr int64_t kChunk = 32 * 1024;        // elements that amortise the counts of a chunk
 constexpr int64_t kRowsElements = 4 * 1024;  // elements per group of short rows
 
-// What is asked for: elements or their places, of that many of each sorted row.
+// The requested result: elements or their indices, and how many of each sorted row.
 struct Order {
   bool places = false;
   bool descending = false;
@@ -37,7 +37,7 @@ SortView view_of(const Call& call, const Order& order) {
 
 Defines sort_defines(const Call& call, const Order& order) {
   const DType dtype = call.inputs[0].dtype;
-  // Floats of 16 bits are ordered by their bits.
+  // 16-bit floats are ordered by their bits.
   Defines defines = element_defines(is_narrow_float(dtype) ? carrier(dtype) : dtype);
   if (is_narrow_float(dtype)) {
     defines.emplace_back("NARROW_INFINITY", dtype == DType::f16 ? "0x7c00" : "0x7f80");
@@ -75,7 +75,7 @@ std::shared_ptr<Program> program_for(Planner& planner, const Call& call, const O
   });
 }
 
-// CPU class, short rows: each is sorted within a group.
+// CPU class, short rows: each row is sorted by one group.
 void add_rows(Launch& launch, const Planner& planner, const std::shared_ptr<Program>& program,
               SortView view) {
   const int64_t enough = std::max<int64_t>(1, kRowsElements / view.length);
@@ -87,8 +87,8 @@ void add_rows(Launch& launch, const Planner& planner, const std::shared_ptr<Prog
       KernelStep{program, "sort_rows", {input(0), output(), value(view)}, range});
 }
 
-// CPU class, long rows: a pass per byte, from the input by way of scratch to the output, each cut
-// into chunks for several groups.
+// CPU class, long rows: one pass per byte, from the input through scratch to the output, each
+// divided into chunks for several groups.
 void add_passes(Launch& launch, const Planner& planner, const std::shared_ptr<Program>& program,
                 SortView view, size_t key_bytes, bool places) {
   const int64_t wanted = ceil_div(planner.busy_groups(), view.rows);
@@ -112,7 +112,7 @@ void add_passes(Launch& launch, const Planner& planner, const std::shared_ptr<Pr
                              : first       ? "first_pass"
                              : last        ? "last_pass"
                                            : "middle_pass";
-    // Odd passes go from the first area to the second one.
+    // Odd passes go from the first area to the second.
     const int from = 1 + (pass + 1) % 2;
     const int to = 1 + pass % 2;
     view.shift = 8 * pass;
@@ -128,7 +128,7 @@ void add_passes(Launch& launch, const Planner& planner, const std::shared_ptr<Pr
   }
 }
 
-// CPU class, the first few of long rows.
+// CPU class: the first few elements of long rows.
 void add_top(Launch& launch, const Planner& planner, const std::shared_ptr<Program>& program,
              SortView view, size_t key_bytes) {
   const int64_t wanted = ceil_div(planner.busy_groups(), view.rows);
@@ -204,13 +204,8 @@ void need_index_room(const std::string& kernel, const Call& call) {
 }
 
 ParamSpec direction_param() {
-  ParamSpec direction;
-  direction.name = "direction";
-  direction.kind = ParamSpec::Kind::choice;
-  direction.fallback = std::string("asc");
-  direction.choices = {"asc", "desc"};
-  direction.summary = "the smallest first, or the largest; NaN is last in both";
-  return direction;
+  return choice_param("direction", {"asc", "desc"},
+                      "the smallest first, or the largest; NaN is last in both");
 }
 
 Descriptor sorter(const std::string& name, const std::string& summary, bool places) {
@@ -237,7 +232,7 @@ Descriptor sorter(const std::string& name, const std::string& summary, bool plac
   return sort;
 }
 
-// k, which is what the output has along the axis.
+// k, the extent of the output along the axis.
 int64_t kept(const Call& call) {
   const Shape& in = call.inputs[0].shape;
   const Shape& out = call.output.shape;
@@ -260,12 +255,8 @@ Descriptor top_k_kernel() {
   largest.kind = ParamSpec::Kind::flag;
   largest.fallback = true;
   largest.summary = "whether the largest elements are taken, or the smallest";
-  ParamSpec result;
-  result.name = "result";
-  result.kind = ParamSpec::Kind::choice;
-  result.fallback = std::string("values");
-  result.choices = {"values", "indices"};
-  result.summary = "the elements, or their places along the axis";
+  const ParamSpec result =
+      choice_param("result", {"values", "indices"}, "the elements, or their places along the axis");
   Descriptor top;
   top.name = "top_k";
   top.summary =

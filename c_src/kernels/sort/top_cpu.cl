@@ -1,13 +1,13 @@
-// The first few of long rows, for devices that are CPUs: at most TOP_MAX, which are held in order
-// while the row goes past, so that it need not be sorted.
+// The first few elements of long rows in sorted order, CPU family: at most TOP_MAX candidates are
+// kept in order while the row is read, so that it need not be sorted.
 //
-//   top_chunks   keys and places of the first view.keep of each chunk of a row
-//   top_merge    the first view.keep of the chunks' candidates, as elements or places (WITH_INDEX)
+//   top_chunks   keys and indices of the first view.keep of each chunk of a row
+//   top_merge    the first view.keep of the chunks' candidates, as elements or indices (WITH_INDEX)
 //
 //   keys, places   view.keep per chunk of each row; short chunks have fewer
 //
-// A work-group is one item; it owns a chunk of a row, or all candidates of a row. Of equal keys the
-// earlier one comes first. Preconditions: 0 < keep <= TOP_MAX; nothing overlaps.
+// A work-group is one item and owns a chunk of a row, or all candidates of a row. Among equal keys
+// the earlier one comes first. Preconditions: 0 < keep <= TOP_MAX; nothing overlaps.
 #pragma once
 
 #include "kernels/common/kernel.h"
@@ -15,8 +15,8 @@
 
 #define TOP_MAX 64
 
-// Puts a key among the `n` best so far, of which there are to be at most `keep`; returns how many
-// there are now.
+// Inserts a key into the `n` best so far, of which at most `keep` are kept; returns their new
+// number.
 static inline int put_in_order(KEY *best, uint *at, const int n, const int keep, const KEY key,
                                const uint place) {
   int to = n < keep ? n : keep - 1;

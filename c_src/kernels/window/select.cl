@@ -1,20 +1,20 @@
 // Sums of sources at the elements that windows select:
 //
-//   window_select    selected[w] = the place of the first largest, or smallest, element of window
-//   w;
-//                    NaN counts as both; -1 for a window that is all padding
+//   window_select    selected[w] = the index of the first largest, or smallest, element of window
+//                    w; NaN is both; -1 for a window of nothing but padding
 //   window_scatter   out[e] = initial + the sum of source[w] over the windows w that selected e
 //
 //   in, out    view.elements elements of type T
 //   source     view.windows elements
 //   view       see window_args.h
 //
-// A sum goes by the order of the windows, so it is the same every time. On CPUs a work-group is one
-// item and owns view.chunk results; elsewhere there is an item per result. Edge rule: elements
-// outside are padding, which is never selected.
+// Sums follow the order of the windows, so they are deterministic. On CPUs a work-group is one item
+// and owns view.chunk results; elsewhere there is one item per result. Edge rule: elements outside
+// are padding, which is never selected.
 #pragma once
 
 #include "kernels/common/kernel.h"
+#include "kernels/common/loops.h"
 #include "kernels/window/window_args.h"
 
 #if CPU_CLASS
@@ -35,7 +35,7 @@ RESULT_KERNEL void window_select(__global const T *restrict in, __global long *r
     for (long k = 0; k < view.inside; ++k) {
       long place = 0, rest = k, window_rest = window, step = 1;
       bool inside = true;
-      for (int d = view.rank - 1; d >= 0; --d) {
+      EACH_DIMENSION_BACKWARDS(d, view.rank, WINDOW_MOST_AXES) {
         const long x =
             window_rest % view.places[d] * view.stride[d] - view.low[d] + rest % view.size[d];
         inside = inside && x >= 0 && x < view.extent[d];
@@ -60,10 +60,11 @@ RESULT_KERNEL void window_scatter(__global const T *restrict source,
                                   __global const long *restrict selected, __global T *restrict out,
                                   const T initial, const WindowView view) {
   EACH_RESULT(element, view.elements) {
-    // Along each axis, the windows over the element are neighbours: from `first`, `count` of them.
+    // Along each axis, the windows that contain the element are consecutive: `count` from `first`
+    // on.
     long first[WINDOW_MOST_AXES], count[WINDOW_MOST_AXES];
     long windows = 1, rest = element;
-    for (int d = view.rank - 1; d >= 0; --d) {
+    EACH_DIMENSION_BACKWARDS(d, view.rank, WINDOW_MOST_AXES) {
       const long x = rest % view.extent[d] + view.low[d];
       rest /= view.extent[d];
       const long begin = max(0L, (x - view.size[d] + view.stride[d]) / view.stride[d]);
@@ -75,7 +76,7 @@ RESULT_KERNEL void window_scatter(__global const T *restrict source,
     UT sum = (UT)initial;
     for (long k = 0; k < windows; ++k) {
       long window = 0, step = 1, number = k;
-      for (int d = view.rank - 1; d >= 0; --d) {
+      EACH_DIMENSION_BACKWARDS(d, view.rank, WINDOW_MOST_AXES) {
         window += (first[d] + number % count[d]) * step;
         number /= count[d];
         step *= view.places[d];

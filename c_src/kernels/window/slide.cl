@@ -4,10 +4,10 @@
 //   view      see window_args.h
 //
 //   ENTRY                    the kernel
-//   ACC, IDENTITY, COMBINE   the type of running results, the neutral one, how two become one
+//   ACC, IDENTITY, COMBINE   type, neutral element and operation of running results
 //
-// Windows of several axes are one pass per axis, since the operations are associative. On CPUs a
-// work-group is one item and owns view.chunk results; elsewhere there is an item per result. Edge
+// Windows over several axes take one pass per axis, since the operations are associative. On CPUs a
+// work-group is one item and owns view.chunk results; elsewhere there is one item per result. Edge
 // rule: elements outside are padding, which is neutral.
 
 #include "kernels/common/kernel.h"
@@ -16,7 +16,7 @@
 #include "kernels/reduce/operations.cl"
 #include "kernels/window/window_args.h"
 
-// The elements of the window at place j that are inside: from `first` to `end`.
+// The range of window elements, `first` to `end`, that are inside for the window at j.
 #ifndef SLIDE_BOUNDS
 #define SLIDE_BOUNDS
 static inline long first_inside(const SlideView view, const long begin) {

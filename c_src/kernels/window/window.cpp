@@ -15,12 +15,12 @@ const std::vector<DType> kWindowed{DType::f32, DType::f64, DType::s32,
                                    DType::s64, DType::u32, DType::u8};
 
 constexpr double kFarthest = 0x1p30;
-constexpr int64_t kSmallChunk = 4 * 1024;  // results that outweigh the start of a group
+constexpr int64_t kSmallChunk = 4 * 1024;  // results that amortise the start of a group
 
 struct Operation {
-  std::string name;  // as reductions have it
+  std::string name;  // as in reductions
   std::string identity;
-  bool widens = false;  // is formed in a wider type than the elements have
+  bool widens = false;  // accumulates in a wider type than the elements'
 };
 
 const std::vector<Operation>& operations() {
@@ -93,7 +93,7 @@ std::shared_ptr<Program> slide_program(Planner& planner, DType dtype) {
   });
 }
 
-// A group per chunk of results on CPUs, elsewhere an item per result.
+// One group per chunk of results on CPUs, elsewhere one item per result.
 Range result_range(const Planner& planner, int64_t count, cl_long& chunk) {
   if (!planner.cpu_class()) return item_per_result(planner, count);
   chunk = std::max(kSmallChunk, ceil_div(count, planner.busy_groups()));
@@ -109,7 +109,8 @@ Launch plan_window(const std::string& name, const Call& call, Planner& planner) 
   const Windows windows = windows_of(name, call);
   const DType dtype = call.output.dtype;
   Shape shape = call.inputs[0].shape;
-  // Axes along which anything happens; those that shrink most first, to have less to do later.
+  // Axes along which windows do anything; those that shrink most come first, to reduce the later
+  // work.
   std::vector<size_t> axes;
   for (size_t d = 0; d < shape.size(); ++d) {
     const bool idle = windows.size[d] == 1 && windows.places[d] == shape[d] && windows.low[d] == 0;

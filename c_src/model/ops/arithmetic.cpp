@@ -44,11 +44,34 @@ void gelu(OpCall& call) {
   call.set(0, pointwise(call.build, approximate ? OP_GELU_TANH : OP_GELU, {call.in(0)}));
 }
 
-// Not an ONNX operator: the optimizer merges x * sigmoid(x) into it.
-void silu(OpCall& call) {
-  const Tensor gate = pointwise(call.build, OP_SIGMOID, {call.in(0)});
-  call.set(0, pointwise(call.build, OP_MUL, {call.in(0), gate}));
+Tensor sum_of(Build& build, const Tensor& a, const Tensor& b) {
+  return pointwise(build, OP_ADD, {a, b});
 }
+
+void bias_gelu(OpCall& call) {
+  const Tensor sum = sum_of(call.build, call.in(0), call.in(1));
+  call.set(0, pointwise(call.build, OP_GELU, {sum}));
+}
+
+void fast_gelu(OpCall& call) {
+  const Tensor x = call.has(1) ? sum_of(call.build, call.in(0), call.in(1)) : call.in(0);
+  call.set(0, pointwise(call.build, OP_GELU_TANH, {x}));
+}
+
+// x * sigmoid(alpha * x)
+Tensor swish_of(Build& build, const Tensor& x, double alpha) {
+  const Tensor scaled = alpha == 1 ? x : pointwise(build, OP_AFFINE, {x}, alpha, 0);
+  return pointwise(build, OP_MUL, {x, pointwise(build, OP_SIGMOID, {scaled})});
+}
+
+void quick_gelu(OpCall& call) {
+  call.set(0, swish_of(call.build, call.in(0), call.real("alpha", 1.702)));
+}
+
+void swish(OpCall& call) { call.set(0, swish_of(call.build, call.in(0), call.real("alpha", 1))); }
+
+// Not an ONNX operator: the optimizer merges x * sigmoid(x) into it.
+void silu(OpCall& call) { call.set(0, swish_of(call.build, call.in(0), 1)); }
 
 template <Arithmetic op>
 void binary(OpCall& call) {
@@ -174,7 +197,7 @@ void where(OpCall& call) { call.set(0, choose(call.build, call.in(0), call.in(1)
 
 void cast_to(OpCall& call, ElementType type) {
   if (type == ElementType::bf16 && call.in(0).type != ElementType::bf16) {
-    call.unsupported("conversion to bf16 is not supported: versions of ONNX round differently");
+    unsupported("conversion to bf16 is not supported: versions of ONNX round differently");
   }
   call.set(0, convert(call.build, call.in(0), type));
 }
@@ -190,7 +213,7 @@ void dropout(OpCall& call) {
   const Tensor& x = call.in(0);
   const bool training = call.has(2) && call.build.values(call.in(2)).integer(0) != 0;
   const bool some = !call.has(1) || call.build.values(call.in(1)).number(0) != 0;
-  if (training && some) call.unsupported("dropout in training mode is not supported");
+  if (training && some) unsupported("dropout in training mode is not supported");
   call.set(0, x);
   if (call.wants(1)) {
     const ElementType type = call.opset >= 10 ? ElementType::boolean : x.type;
@@ -211,6 +234,7 @@ Operators arithmetic_operators() {
       {"Asinh", unary<OP_ASINH>},
       {"Atan", unary<OP_ATAN>},
       {"Atanh", unary<OP_ATANH>},
+      {"BiasGelu", bias_gelu},
       {"BitShift", bit_shift},
       {"BitwiseAnd", binary<OP_BITWISE_AND>},
       {"BitwiseNot", unary<OP_BITWISE_NOT>},
@@ -229,6 +253,7 @@ Operators arithmetic_operators() {
       {"Equal", comparison<CMP_EQUAL>},
       {"Erf", unary<OP_ERF>},
       {"Exp", unary<OP_EXP>},
+      {"FastGelu", fast_gelu},
       {"Floor", unary<OP_FLOOR>},
       {"Gelu", gelu},
       {"Greater", comparison<CMP_GREATER>},
@@ -253,6 +278,7 @@ Operators arithmetic_operators() {
       {"Or", binary<OP_OR>},
       {"PRelu", prelu},
       {"Pow", power},
+      {"QuickGelu", quick_gelu},
       {"Reciprocal", unary<OP_RECIPROCAL>},
       {"Relu", unary<OP_RELU>},
       {"Round", unary<OP_ROUND>},
@@ -268,6 +294,7 @@ Operators arithmetic_operators() {
       {"Sqrt", unary<OP_SQRT>},
       {"Sub", binary<OP_SUB>},
       {"Sum", variadic<OP_ADD>},
+      {"Swish", swish},
       {"Tan", unary<OP_TAN>},
       {"Tanh", unary<OP_TANH>},
       {"ThresholdedRelu", thresholded_relu},

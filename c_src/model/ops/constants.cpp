@@ -32,7 +32,7 @@ void constant(OpCall& call) {
   } else if (call.has_attribute("value_ints")) {
     call.set(0, build.constant(vector_of(call.integers("value_ints"))));
   } else {
-    call.unsupported("a constant that is not numeric is not supported");
+    unsupported("a constant that is not numeric is not supported");
   }
 }
 
@@ -45,8 +45,7 @@ void constant_of_shape(OpCall& call) {
   }
   const HostTensor& one = *found->second.tensor;
   if (one.count() != 1) {
-    throw Error(Reason::invalid_model,
-                text("attribute value has ", one.count(), " elements, expected 1"));
+    reject(text("attribute value has ", one.count(), " elements, expected 1"));
   }
   Tensor output = call.build.result({}, one.type, shape);
   call.build.fill(output, dala::Value{one.bytes});
@@ -131,8 +130,10 @@ void eye_like(OpCall& call) {
 // Window functions for signals: sums of cosines over the period.
 void window(OpCall& call, double a0, double a1, double a2) {
   const int64_t size = call.build.values(call.in(0)).integer(0);
-  if (size < 0 || size > (int64_t{1} << 22)) {
-    throw Error(Reason::shape_mismatch, text("window size ", size, " is out of range"));
+  constexpr int64_t kMaxWindow = int64_t{1} << 22;
+  if (size < 0 || size > kMaxWindow) {
+    throw Error(Reason::shape_mismatch,
+                text("the window size is ", size, ", expected 0 to ", kMaxWindow));
   }
   const ElementType type = element_type(call.integer("output_datatype", 1));
   const bool periodic = call.integer("periodic", 1) != 0;

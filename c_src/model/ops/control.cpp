@@ -3,8 +3,8 @@
 // step, and only the condition is read back.
 #include <algorithm>
 
+#include "model/build/walk.hpp"
 #include "model/ops/families.hpp"
-#include "model/walk.hpp"
 
 namespace dala::model {
 namespace {
@@ -17,16 +17,16 @@ constexpr size_t kStagesPerFlush = 512;
 const Subgraph& graph_of(const OpCall& call, const std::string& name) {
   const auto found = call.node.attributes.find(name);
   if (found == call.node.attributes.end() || found->second.graph == nullptr) {
-    throw Error(Reason::invalid_model, text("attribute ", name, " is missing or not a graph"));
+    reject(text("attribute ", name, " is missing or not a graph"));
   }
   return *found->second.graph;
 }
 
-// The outputs of a graph of the node for these inputs, followed by what it captures.
+// The outputs of a nested graph for these inputs; the captured values are appended to them.
 std::vector<Tensor> run_graph(OpCall& call, const Subgraph& nested, std::vector<Tensor> inputs) {
   if (inputs.size() != nested.passed()) {
-    throw Error(Reason::invalid_model, text("a nested graph has ", nested.passed(),
-                                            " inputs, the operator passes ", inputs.size()));
+    reject(text("a nested graph has ", nested.passed(), " inputs, the operator passes ",
+                inputs.size()));
   }
   for (size_t index : nested.captures) inputs.push_back(call.in(index));
   return walk(call.build, nested.graph, inputs, true);
@@ -40,8 +40,8 @@ bool truth_of(OpCall& call, const Tensor& condition) {
   return call.build.values(condition).number(0) != 0;
 }
 
-// Called before each trip of a loop: long loops are not unrolled, and those that run step by step
-// submit their work in portions.
+// Called before each trip of a loop. A long loop is not unrolled further, and a loop that runs step
+// by step submits its work in portions.
 void pace(Build& build, int64_t trip) {
   switch (build.mode()) {
     case Build::Mode::plan:
@@ -105,8 +105,8 @@ void loop_op(OpCall& call) {
   Build& build = call.build;
   const Subgraph& body = graph_of(call, "body");
   if (body.passed() < 2 || body.graph.outputs.size() + 1 < body.passed()) {
-    throw Error(Reason::invalid_model, text("the body of the loop has ", body.passed(),
-                                            " inputs and ", body.graph.outputs.size(), " outputs"));
+    reject(text("the body of the loop has ", body.passed(), " inputs and ",
+                body.graph.outputs.size(), " outputs"));
   }
   const size_t carried = body.passed() - 2;
   int64_t trips = INT64_MAX;
@@ -139,10 +139,9 @@ void while_op(OpCall& call) {
   std::vector<Tensor> state;
   for (size_t i = 0; i < body.passed(); ++i) state.push_back(call.in(i));
   if (condition.graph.outputs.size() != 1 || body.graph.outputs.size() != state.size()) {
-    throw Error(
-        Reason::invalid_model,
-        text("the body of the loop has ", state.size(), " inputs and ", body.graph.outputs.size(),
-             " outputs, its condition ", condition.graph.outputs.size(), " outputs"));
+    reject(text("the body of the loop has ", state.size(), " inputs and ",
+                body.graph.outputs.size(), " outputs, its condition ",
+                condition.graph.outputs.size(), " outputs"));
   }
   for (int64_t trip = 0; truth_of(call, run_graph(call, condition, state)[0]); ++trip) {
     pace(call.build, trip);
@@ -159,7 +158,7 @@ struct ScanForm {
   std::vector<int64_t> input_axes, input_directions, output_axes, output_directions;
 };
 
-// Runs the body over the slices of `scanned`. Gives the last state, then the stacked outputs.
+// Runs the body over the slices of `scanned`. Returns the last state, then the stacked outputs.
 std::vector<Tensor> scan(OpCall& call, const Subgraph& body, const ScanForm& form,
                          std::vector<Tensor> state, const std::vector<Tensor>& scanned) {
   Build& build = call.build;
@@ -204,9 +203,8 @@ void scan_op(OpCall& call) {
   const int64_t given = call.integer("num_scan_inputs", 0);
   if (given < 1 || given > static_cast<int64_t>(body.passed()) ||
       body.graph.outputs.size() + static_cast<size_t>(given) < body.passed()) {
-    throw Error(Reason::invalid_model,
-                text("num_scan_inputs is ", given, " for a body of ", body.passed(), " inputs and ",
-                     body.graph.outputs.size(), " outputs"));
+    reject(text("num_scan_inputs is ", given, " for a body of ", body.passed(), " inputs and ",
+                body.graph.outputs.size(), " outputs"));
   }
   const size_t carried = body.passed() - static_cast<size_t>(given);
   const bool batched = call.opset < 9;  // with sequence lengths as the first input
@@ -221,7 +219,7 @@ void scan_op(OpCall& call) {
     set_all(call, scan(call, body, form, std::move(state), scanned));
     return;
   }
-  if (call.has(0)) call.unsupported("Scan with sequence lengths is not supported");
+  if (call.has(0)) unsupported("Scan with sequence lengths is not supported");
   const ScanForm form{{}, call.integers("directions"), {}, {}};
   const int64_t batch = scanned[0].dim(0);
   const auto row = [&](const Tensor& all, int64_t index) {

@@ -3,10 +3,12 @@
 #include "model/ops/convolution.hpp"
 
 #include <algorithm>
+#include <utility>
 
 #include "kernels/nn/conv/convolution.hpp"
+#include "kernels/nn/winograd/winograd.hpp"
+#include "model/build/views.hpp"
 #include "model/ops/families.hpp"
-#include "model/views.hpp"
 
 namespace dala::model {
 
@@ -17,6 +19,12 @@ Tensor as_pixels(Build& build, const Tensor& x) {
 }
 
 namespace {
+
+// A depthwise convolution has as many groups as its input has channels.
+int64_t groups_of(const OpCall& call) {
+  const bool depthwise = call.integer("depthwise", 0) != 0 && call.in(0).rank() >= 2;
+  return depthwise ? call.in(0).dim(1) : call.integer("group", 1);
+}
 
 void check_shapes(const Tensor& x, const Tensor& weights, int64_t groups) {
   if (groups >= 1 && x.rank() >= 3 && weights.rank() == x.rank() && x.dim(1) % groups == 0 &&
@@ -39,16 +47,39 @@ std::vector<double> as_pair(const std::vector<int64_t>& values, double fallback)
   return result;
 }
 
+Params with_activation(Params params, const Activation& activation) {
+  params["activation"] = std::string(to_string(activation.kind));
+  params["slope"] = activation.slope;
+  params["low"] = activation.low;
+  params["high"] = activation.high;
+  return params;
+}
+
+// Whether constant weights are to be packed for Winograd's algorithm. If an earlier plan has packed
+// them, that decides, so that there is one copy.
+bool by_winograd(const Build& build, const Tensor& weights, int64_t groups,
+                 const WindowAttributes& attributes, const Shape& shape) {
+  const auto is_one = [](int64_t value) { return value == 1; };
+  const bool possible = groups == 1 && weights.rank() == 4 &&
+                        std::all_of(attributes.stride.begin(), attributes.stride.end(), is_one) &&
+                        std::all_of(attributes.dilation.begin(), attributes.dilation.end(), is_one);
+  if (!possible || build.is_packed(weights, groups, false)) return false;
+  return build.is_packed(weights, groups, true) ||
+         suits_winograd(build.planner(), storage_of(weights.type), weights.shape, shape[2],
+                        shape[3]);
+}
+
 // Runs the kernel conv2d: floats in up to two spatial dimensions, with a residual of the shape of
 // the result.
 Tensor convolved_planes(OpCall& call, const Tensor& x, const Tensor& weights,
                         const std::optional<Tensor>& bias, const WindowAttributes& attributes,
-                        const Shape& shape, const Epilogue& epilogue) {
+                        const Shape& shape, const std::optional<Tensor>& residual,
+                        const Activation& activation) {
   Build& build = call.build;
   std::vector<double> pads = as_pair(attributes.before, 0);
   const std::vector<double> after = as_pair(attributes.after, 0);
   pads.insert(pads.end(), after.begin(), after.end());
-  const int64_t groups = call.integer("group", 1);
+  const int64_t groups = groups_of(call);
   // Weights that are not constant are packed by every run, which pays off if the input is NHWC
   // already.
   const bool known = weights.known != nullptr;
@@ -57,26 +88,25 @@ Tensor convolved_planes(OpCall& call, const Tensor& x, const Tensor& weights,
   const auto placed = [&](const Tensor& tensor) {
     return last ? as_pixels(build, tensor) : Build::reshaped(tensor, as_plane(tensor.shape));
   };
-  std::vector<Tensor> inputs{placed(x), known ? build.packed(weights, groups)
+  const bool winograd = known && by_winograd(build, weights, groups, attributes, shape);
+  std::vector<Tensor> inputs{placed(x), known ? build.packed(weights, groups, winograd)
                                               : Build::reshaped(weights, as_plane(weights.shape))};
   if (bias) inputs.push_back(*bias);
-  if (epilogue.residual) {
+  if (residual) {
     if (!bias) inputs.push_back(filled(build, x.type, {weights.dim(0)}, 0));
-    inputs.push_back(placed(*epilogue.residual));
+    inputs.push_back(placed(*residual));
   }
   const Shape plane = as_plane(shape);
+  Params params{{"stride", as_pair(attributes.stride, 1)},
+                {"pad", pads},
+                {"dilation", as_pair(attributes.dilation, 1)},
+                {"groups", groups},
+                {"layout", std::string(last ? "nhwc" : "nchw")},
+                {"packed", known},
+                {"winograd", winograd}};
   const Tensor output =
       build.kernel("conv2d", inputs, x.type, last ? permuted(plane, channels_last_order(4)) : plane,
-                   {{"stride", as_pair(attributes.stride, 1)},
-                    {"pad", pads},
-                    {"dilation", as_pair(attributes.dilation, 1)},
-                    {"groups", groups},
-                    {"activation", epilogue.activation},
-                    {"slope", epilogue.slope},
-                    {"low", epilogue.low},
-                    {"high", epilogue.high},
-                    {"layout", std::string(last ? "nhwc" : "nchw")},
-                    {"packed", known}});
+                   with_activation(std::move(params), activation));
   if (!last) return Build::reshaped(output, shape);
   return viewed(Build::reshaped(output, permuted(shape, order)), order);
 }
@@ -86,7 +116,7 @@ Tensor convolved_windows(OpCall& call, const Tensor& x, const Tensor& weights,
                          const std::optional<Tensor>& bias, const WindowAttributes& attributes,
                          const Shape& shape) {
   Windows view = windows_of(x, attributes);
-  view.groups = call.integer("group", 1);
+  view.groups = groups_of(call);
   view.in_channels = weights.dim(1);
   view.out_channels = weights.dim(0) / view.groups;
   view.flag = bias ? 1 : 0;
@@ -100,28 +130,34 @@ Tensor convolved_windows(OpCall& call, const Tensor& x, const Tensor& weights,
 
 }  // namespace
 
-Tensor finished(Build& build, Tensor x, const Epilogue& epilogue) {
-  if (epilogue.residual) x = pointwise(build, OP_ADD, {x, *epilogue.residual});
-  const std::string& name = epilogue.activation;
-  if (name == "relu") return pointwise(build, OP_RELU, {x});
-  if (name == "relu6") {
-    return pointwise(build, OP_CLIP, {x, scalar(build, x.type, 0), scalar(build, x.type, 6)});
+Tensor activated(Build& build, const Tensor& x, const Activation& activation) {
+  const auto clipped = [&](double low, double high) {
+    return pointwise(build, OP_CLIP, {x, scalar(build, x.type, low), scalar(build, x.type, high)});
+  };
+  switch (activation.kind) {
+    case Activation::Kind::relu:
+      return pointwise(build, OP_RELU, {x});
+    case Activation::Kind::relu6:
+      return clipped(0, 6);
+    case Activation::Kind::clamp:
+      return clipped(activation.low, activation.high);
+    case Activation::Kind::leaky_relu:
+      return pointwise(build, OP_LEAKY_RELU, {x}, activation.slope);
+    case Activation::Kind::sigmoid:
+      return pointwise(build, OP_SIGMOID, {x});
+    case Activation::Kind::silu:
+      return pointwise(build, OP_MUL, {x, pointwise(build, OP_SIGMOID, {x})});
+    case Activation::Kind::hardswish:
+      return pointwise(build, OP_HARD_SWISH, {x});
+    case Activation::Kind::none:
+      break;
   }
-  if (name == "clamp") {
-    return pointwise(
-        build, OP_CLIP,
-        {x, scalar(build, x.type, epilogue.low), scalar(build, x.type, epilogue.high)});
-  }
-  if (name == "leaky_relu") return pointwise(build, OP_LEAKY_RELU, {x}, epilogue.slope);
-  if (name == "sigmoid") return pointwise(build, OP_SIGMOID, {x});
-  if (name == "silu") return pointwise(build, OP_MUL, {x, pointwise(build, OP_SIGMOID, {x})});
-  if (name == "hardswish") return pointwise(build, OP_HARD_SWISH, {x});
   return x;
 }
 
 Tensor convolved(OpCall& call, const Tensor& x, const Tensor& weights,
-                 const std::optional<Tensor>& bias, const Epilogue& epilogue) {
-  check_shapes(x, weights, call.integer("group", 1));
+                 const std::optional<Tensor>& bias) {
+  check_shapes(x, weights, groups_of(call));
   if (bias && bias->shape != Shape{weights.dim(0)}) {
     throw Error(Reason::shape_mismatch, text("bias has shape ", to_string(bias->shape),
                                              ", expected ", to_string(Shape{weights.dim(0)})));
@@ -130,35 +166,30 @@ Tensor convolved(OpCall& call, const Tensor& x, const Tensor& weights,
       call, x, std::vector<int64_t>(weights.shape.begin() + 2, weights.shape.end()), false);
   Shape shape{x.dim(0), weights.dim(0)};
   shape.insert(shape.end(), attributes.out.begin(), attributes.out.end());
+  Build& build = call.build;
+  const std::optional<Tensor> residual = call.residual();
+  const Activation& activation = call.node.epilogue.activation;
   if (x.rank() > 4 || !is_float(x.type) || x.count() == 0 || weights.count() == 0) {
     if (weights.known != nullptr && weights.known->bytes.size() < weights.bytes()) {
-      call.unsupported("packed weights with an empty input are not supported");
+      unsupported("packed weights with an empty input are not supported");
     }
-    return finished(call.build, convolved_windows(call, x, weights, bias, attributes, shape),
-                    epilogue);
+    const Tensor sum = convolved_windows(call, x, weights, bias, attributes, shape);
+    return activated(build, residual ? pointwise(build, OP_ADD, {sum, *residual}) : sum,
+                     activation);
+  }
+  if (!residual || residual->shape == shape) {
+    return convolved_planes(call, x, weights, bias, attributes, shape, residual, activation);
   }
   // A residual that broadcasts is added afterwards.
-  if (!epilogue.residual || epilogue.residual->shape == shape) {
-    return convolved_planes(call, x, weights, bias, attributes, shape, epilogue);
-  }
-  return finished(call.build, convolved_planes(call, x, weights, bias, attributes, shape, {}),
-                  epilogue);
-}
-
-Epilogue epilogue_of(const OpCall& call) {
-  Epilogue epilogue;
-  epilogue.activation = call.text("activation", "none");
-  epilogue.slope = call.real("slope", 0);
-  epilogue.low = call.real("low", 0);
-  epilogue.high = call.real("high", 1);
-  return epilogue;
+  const Tensor sum = convolved_planes(call, x, weights, bias, attributes, shape, {}, {});
+  return activated(build, pointwise(build, OP_ADD, {sum, *residual}), activation);
 }
 
 // Runs as a 1x1 convolution with one group per channel: its packed weights are the factors, up to
 // the padding at the end of the row.
 std::optional<Tensor> scaled_channels(Build& build, const Tensor& x, const Tensor& factor,
                                       const std::optional<Tensor>& shift,
-                                      const Epilogue& epilogue) {
+                                      const Activation& activation) {
   if (x.rank() != 4 || !is_float(x.type) || x.count() == 0 || x.known != nullptr ||
       order_of(x) != channels_last_order(4) || factor.type != x.type ||
       factor.count() != x.dim(1)) {
@@ -179,25 +210,17 @@ std::optional<Tensor> scaled_channels(Build& build, const Tensor& x, const Tenso
   std::vector<Tensor> inputs{as_pixels(build, x), weights};
   if (shift) inputs.push_back(Build::reshaped(*shift, {channels}));
   const Order order = channels_last_order(4);
+  Params params{{"groups", channels}, {"layout", std::string("nhwc")}, {"packed", true}};
   const Tensor output = build.kernel("conv2d", inputs, x.type, permuted(x.shape, order),
-                                     {{"groups", channels},
-                                      {"activation", epilogue.activation},
-                                      {"slope", epilogue.slope},
-                                      {"low", epilogue.low},
-                                      {"high", epilogue.high},
-                                      {"layout", std::string("nhwc")},
-                                      {"packed", true}});
+                                     with_activation(std::move(params), activation));
   return viewed(output, order);
 }
 
 namespace {
 
-// The optimizer adds an activation as attributes, and a residual as input 3.
 void conv(OpCall& call) {
   const std::optional<Tensor> bias = call.has(2) ? call.inputs[2] : std::nullopt;
-  Epilogue epilogue = epilogue_of(call);
-  if (call.has(3)) epilogue.residual = call.in(3);
-  call.set(0, convolved(call, call.in(0), call.in(1), bias, epilogue));
+  call.set(0, convolved(call, call.in(0), call.in(1), bias));
 }
 
 }  // namespace

@@ -89,14 +89,14 @@ GridMode grid_mode(const OpCall& call) {
   if (mode == "nearest") return GRID_NEAREST;
   if (mode == "bilinear" || mode == "linear") return GRID_LINEAR;
   if (mode == "bicubic" || mode == "cubic") return GRID_CUBIC;
-  throw Error(Reason::invalid_model, text("unknown mode \"", mode, "\""));
+  reject(text("mode is \"", mode, "\", expected nearest, linear or cubic"));
 }
 
 void grid_sample(OpCall& call) {
   const Tensor& x = call.in(0);
   const Tensor& grid = call.in(1);
   if (x.rank() != 4 && x.rank() == grid.rank()) {
-    call.unsupported(text("GridSample of ", x.rank() - 2, " spatial dimensions is not supported"));
+    unsupported(text("GridSample of ", x.rank() - 2, " spatial dimensions is not supported"));
   }
   if (x.rank() != 4 || grid.rank() != 4 || grid.dim(3) != 2 || grid.dim(0) != x.dim(0) ||
       x.dim(2) < 1 || x.dim(3) < 1 || !is_float(x.type) || grid.type != x.type) {
@@ -145,8 +145,7 @@ void roi_align(OpCall& call) {
   const std::string fallback = call.opset >= 16 ? "half_pixel" : "output_half_pixel";
   view.half_pixel = call.text("coordinate_transformation_mode", fallback) == "half_pixel" ? 1 : 0;
   view.wide = storage_of(batches.type) == DType::s64 ? 1 : 0;
-  if (call.text("mode", "avg") != "avg")
-    call.unsupported("RoiAlign with mode max is not supported");
+  if (call.text("mode", "avg") != "avg") unsupported("RoiAlign with mode max is not supported");
   Tensor output = call.build.fresh(x.type, {regions.dim(0), x.dim(1), height, width});
   view.count = output.count();
   const auto scale = static_cast<float>(call.real("spatial_scale", 1));

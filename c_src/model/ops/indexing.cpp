@@ -105,14 +105,14 @@ void gather_nd(OpCall& call) {
   call.set(0, output);
 }
 
-Meeting meeting_of(const OpCall& call) {
+ScatterMode scatter_mode(const OpCall& call) {
   const std::string name = call.text("reduction", "none");
-  if (name == "none") return MEET_REPLACE;
-  if (name == "add") return MEET_ADD;
-  if (name == "mul") return MEET_MUL;
-  if (name == "min") return MEET_MIN;
-  if (name == "max") return MEET_MAX;
-  throw Error(Reason::invalid_model, text("unknown reduction \"", name, "\""));
+  if (name == "none") return SCATTER_REPLACE;
+  if (name == "add") return SCATTER_ADD;
+  if (name == "mul") return SCATTER_MUL;
+  if (name == "min") return SCATTER_MIN;
+  if (name == "max") return SCATTER_MAX;
+  reject(text("reduction is \"", name, "\", expected none, add, mul, min or max"));
 }
 
 void scatter_elements(OpCall& call) {
@@ -127,7 +127,7 @@ void scatter_elements(OpCall& call) {
   }
   const int64_t axis = call.axis(0, data.rank());
   IndexWalk walk = index_walk(data, indices, axis);
-  walk.how = meeting_of(call);
+  walk.how = scatter_mode(call);
   Tensor output = call.build.result({data, indices, updates}, data.type, data.shape);
   call.build.copy(data, output);
   const int64_t length = indices.dim(axis);
@@ -150,7 +150,7 @@ void scatter_nd(OpCall& call) {
         text("updates of ", to_string(updates.type), " and shape ", to_string(updates.shape),
              ", expected ", to_string(data.type), " and shape ", to_string(expected)));
   }
-  walk.how = meeting_of(call);
+  walk.how = scatter_mode(call);
   Tensor output = call.build.result({data, indices, updates}, data.type, data.shape);
   call.build.copy(data, output);
   walk.count = walk.slice;
@@ -203,7 +203,7 @@ void trilu(OpCall& call) {
   const int64_t rows = x.dim(x.rank() - 2);
   const int64_t columns = x.shape.back();
   if (rows > (int64_t{1} << 24) || rows * columns > (int64_t{1} << 24)) {
-    call.unsupported(text("Trilu of ", rows, " by ", columns, " matrices is not supported"));
+    unsupported(text("Trilu of ", rows, " by ", columns, " matrices is not supported"));
   }
   auto mask = std::make_shared<HostTensor>(ElementType::boolean, Shape{rows, columns});
   for (int64_t r = 0; r < rows; ++r) {

@@ -9,10 +9,9 @@
 namespace dala::model {
 namespace {
 
-// The optimizer adds a bias row as input 2, and an activation as attribute.
 void matmul_op(OpCall& call) {
-  const std::optional<Tensor> row = call.has(2) ? call.inputs[2] : std::nullopt;
-  call.set(0, matmul(call.build, call.in(0), call.in(1), row, call.text("activation", "none")));
+  call.set(0, matmul(call.build, call.in(0), call.in(1), call.bias(),
+                     call.node.epilogue.activation.kind));
 }
 
 void gemm(OpCall& call) {
@@ -28,7 +27,7 @@ void gemm(OpCall& call) {
              to_string(b.shape), turn_b ? " (transposed)" : "", " cannot be multiplied"));
   }
   const Shape shape{a.dim(turn_a ? 1 : 0), b.dim(turn_b ? 0 : 1)};
-  const std::string activation = call.text("activation", "none");  // set by the optimizer
+  const Activation::Kind activation = call.node.epilogue.activation.kind;  // relu, relu6 or none
   Params params{{"transpose_a", turn_a}, {"transpose_b", turn_b}};
   const double alpha = call.real("alpha", 1);
   const double beta = call.real("beta", 1);
@@ -36,7 +35,7 @@ void gemm(OpCall& call) {
   if (alpha == 1 && beta == 1 && call.has(2) && call.in(2).count() == shape[1] &&
       (call.in(2).rank() == 1 || call.in(2).shape == Shape{1, shape[1]})) {
     const Tensor row = Build::reshaped(call.in(2), {shape[1]});
-    params["activation"] = activation;
+    params["activation"] = std::string(to_string(activation));
     call.set(0, build.kernel("matmul", {a, b, row}, a.type, shape, params));
     return;
   }
@@ -51,8 +50,8 @@ void gemm(OpCall& call) {
     }
     result = pointwise(build, OP_ADD, {result, c});
   }
-  if (activation != "none") result = pointwise(build, OP_RELU, {result});
-  if (activation == "relu6") {
+  if (activation != Activation::Kind::none) result = pointwise(build, OP_RELU, {result});
+  if (activation == Activation::Kind::relu6) {
     result = pointwise(build, OP_MIN, {result, scalar(build, result.type, 6)});
   }
   call.set(0, result);
@@ -94,8 +93,7 @@ Equation parse(std::string equation, const OpCall& call) {
   for (size_t i = 0; i < call.size(); ++i) {
     const size_t end = std::min(left.find(',', begin), left.size());
     if (begin > left.size()) {
-      throw Error(Reason::invalid_model,
-                  text("equation ", equation, " has fewer terms than there are inputs"));
+      reject(text("equation ", equation, " has fewer terms than there are inputs"));
     }
     const std::string term = spelled(left.substr(begin, end - begin), call.in(i).rank());
     if (static_cast<int64_t>(term.size()) != call.in(i).rank()) {
@@ -162,13 +160,12 @@ Tensor contracted(Build& build, const Tensor& a, const std::string& a_letters, c
   Shape shape;
   for (char letter : to) {
     if (sizes.count(letter) == 0) {
-      throw Error(Reason::invalid_model, "a letter of the result occurs in no input");
+      reject("a letter of the result occurs in no input");
     }
     shape.push_back(sizes[letter]);
   }
   if (to.size() > MODEL_RANK || sizes.size() - to.size() > MODEL_RANK) {
-    throw Error(Reason::unsupported_op,
-                text("an equation of more than ", MODEL_RANK, " dimensions is not supported"));
+    unsupported(text("an equation of more than ", MODEL_RANK, " dimensions is not supported"));
   }
   const Tensor one = scalar(build, a.type, 1);
   for (size_t d = to.size(); d-- > 0;) {
@@ -333,13 +330,45 @@ void einsum(OpCall& call) {
   call.set(0, result);
 }
 
+// alpha * A x B, with the last two dimensions of either swapped.
+void fused_matmul(OpCall& call) {
+  Build& build = call.build;
+  const Tensor& a = call.in(0);
+  const Tensor& b = call.in(1);
+  if (call.integer("transBatchA", 0) != 0 || call.integer("transBatchB", 0) != 0) {
+    unsupported("FusedMatMul with transBatchA or transBatchB is not supported");
+  }
+  // A vector has no dimensions to swap.
+  const bool turn_a = call.integer("transA", 0) != 0 && a.rank() > 1;
+  const bool turn_b = call.integer("transB", 0) != 0 && b.rank() > 1;
+  Tensor product;
+  if (a.rank() < 2 || b.rank() < 2) {
+    const auto turned = [&build](const Tensor& x) {
+      std::vector<int64_t> order;
+      for (int64_t d = 0; d < x.rank(); ++d) order.push_back(d);
+      std::swap(order[order.size() - 1], order[order.size() - 2]);
+      return transpose(build, x, order);
+    };
+    product = matmul(build, turn_a ? turned(a) : a, turn_b ? turned(b) : b);
+  } else {
+    Shape shape = broadcast_shape(
+        {Shape(a.shape.begin(), a.shape.end() - 2), Shape(b.shape.begin(), b.shape.end() - 2)});
+    shape.push_back(a.dim(a.rank() - (turn_a ? 1 : 2)));
+    shape.push_back(b.dim(b.rank() - (turn_b ? 2 : 1)));
+    product = build.kernel("matmul", {a, b}, a.type, shape,
+                           {{"transpose_a", turn_a}, {"transpose_b", turn_b}});
+  }
+  const double alpha = call.real("alpha", 1);
+  if (alpha != 1) product = pointwise(build, OP_AFFINE, {product}, alpha, 0);
+  call.set(0, product);
+}
+
 }  // namespace
 
 Operators linear_operators() {
   return {
-      {"Einsum", einsum},
-      {"Gemm", gemm},
-      {"MatMul", matmul_op},
+      {"Einsum", einsum},    {"FusedMatMul", fused_matmul},     {"Gemm", gemm},
+      {"MatMul", matmul_op}, {"TransposeMatMul", fused_matmul},
   };
 }
 

@@ -2,8 +2,8 @@
 #include <algorithm>
 #include <numeric>
 
+#include "model/build/views.hpp"
 #include "model/ops/families.hpp"
-#include "model/views.hpp"
 
 namespace dala::model {
 namespace {
@@ -251,16 +251,16 @@ Tensor padded_by_value(Build& build, const Tensor& x, const std::vector<int64_t>
   return output;
 }
 
-void pad(OpCall& call) {
+// The pads before and after every axis, from an attribute or an input.
+std::vector<int64_t> pads_of(OpCall& call) {
   const Tensor& x = call.in(0);
-  Build& build = call.build;
   const auto rank = static_cast<size_t>(x.rank());
   std::vector<int64_t> pads =
       call.integers_or_input(call.has_attribute("paddings") ? "paddings" : "pads", 1)
           .value_or(std::vector<int64_t>());
   if (call.has(3)) {
     // Only the axes in input 3 are padded.
-    const std::vector<int64_t> axes = build.integers(call.in(3));
+    const std::vector<int64_t> axes = call.build.integers(call.in(3));
     std::vector<int64_t> full(2 * rank, 0);
     if (pads.size() != 2 * axes.size()) {
       throw Error(Reason::shape_mismatch,
@@ -274,15 +274,25 @@ void pad(OpCall& call) {
     pads = full;
   }
   if (pads.size() != 2 * rank) {
-    throw Error(Reason::shape_mismatch,
-                text(pads.size(), " pads do not fit shape ", to_string(x.shape)));
+    throw Error(Reason::shape_mismatch, text(pads.size(), " pads for an input of shape ",
+                                             to_string(x.shape), ", expected ", 2 * rank));
   }
   for (int64_t each : pads) {
     // Within these bounds, sums of pads and sizes cannot overflow.
-    if (each > (int64_t{1} << 60) || each < -(int64_t{1} << 60)) {
-      throw Error(Reason::shape_mismatch, text("pads ", to_string(pads), " are out of range"));
+    constexpr int64_t kMaxPad = int64_t{1} << 60;
+    if (each > kMaxPad || each < -kMaxPad) {
+      throw Error(Reason::shape_mismatch,
+                  text("a pad is ", each, ", expected ", -kMaxPad, " to ", kMaxPad));
     }
   }
+  return pads;
+}
+
+void pad(OpCall& call) {
+  const Tensor& x = call.in(0);
+  Build& build = call.build;
+  const auto rank = static_cast<size_t>(x.rank());
+  std::vector<int64_t> pads = pads_of(call);
   // Negative pads crop.
   std::vector<int64_t> starts(rank, 0);
   const std::vector<int64_t> steps(rank, 1);

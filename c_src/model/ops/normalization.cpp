@@ -51,9 +51,9 @@ void batch_normalization(OpCall& call) {
   const Tensor& x = call.in(0);
   const double epsilon = call.real("epsilon", 1e-5);
   const bool training = call.integer("training_mode", 0) != 0;
+  const Activation& activation = call.node.epilogue.activation;
   if (call.opset < 14 && call.wants(1)) {
-    call.unsupported(
-        "batch normalization in training mode before operator set 14 is not supported");
+    unsupported("batch normalization in training mode before operator set 14 is not supported");
   }
   for (size_t i = 1; i < 5; ++i) {
     if (x.rank() < 2 || call.in(i).count() != x.dim(1)) {
@@ -77,7 +77,7 @@ void batch_normalization(OpCall& call) {
       const Tensor sum = pointwise(build, OP_ADD, {old_part, new_part});
       return Build::reshaped(sum, {x.dim(1)});
     };
-    call.set(0, finished(build, scaled(build, batch.result, scale, &shift), epilogue_of(call)));
+    call.set(0, activated(build, scaled(build, batch.result, scale, &shift), activation));
     if (call.wants(1)) call.set(1, running(mean, batch.mean));
     if (call.wants(2)) call.set(2, running(variance, batch.variance));
     return;
@@ -87,11 +87,10 @@ void batch_normalization(OpCall& call) {
       pointwise(build, OP_SQRT, {pointwise(build, OP_AFFINE, {variance}, 1, epsilon)});
   const Tensor factor = pointwise(build, OP_DIV, {scale, deviation});
   const Tensor moved = pointwise(build, OP_SUB, {shift, pointwise(build, OP_MUL, {mean, factor})});
-  const Epilogue epilogue = epilogue_of(call);
-  if (const auto result = scaled_channels(build, x, factor, moved, epilogue)) {
+  if (const auto result = scaled_channels(build, x, factor, moved, activation)) {
     call.set(0, *result);
   } else {
-    call.set(0, finished(build, scaled(build, x, factor, &moved), epilogue));
+    call.set(0, activated(build, scaled(build, x, factor, &moved), activation));
   }
 }
 
@@ -126,22 +125,30 @@ void group_normalization(OpCall& call) {
   call.set(0, scaled(build, result, channels(call.in(1)), &shift));
 }
 
+// Runs the kernel layer_norm over the axes from `axis` on; scale and shift have one value for each
+// of their elements.
+Tensor layer_normalized(Build& build, const Tensor& x, int64_t axis, const Tensor& scale,
+                        const Tensor* shift, double epsilon) {
+  const int64_t rows = extent(x.shape, 0, axis);
+  const int64_t length = extent(x.shape, axis, x.rank());
+  std::vector<Tensor> inputs{Build::reshaped(x, {rows, length}), Build::reshaped(scale, {length})};
+  if (shift != nullptr) inputs.push_back(Build::reshaped(*shift, {length}));
+  const Tensor result =
+      build.kernel("layer_norm", inputs, x.type, {rows, length}, {{"epsilon", epsilon}});
+  return Build::reshaped(result, x.shape);
+}
+
 void layer_normalization(OpCall& call) {
   Build& build = call.build;
   const Tensor& x = call.in(0);
   const int64_t axis = call.axis(-1, x.rank());
   const double epsilon = call.real("epsilon", 1e-5);
-  const int64_t rows = extent(x.shape, 0, axis);
   const int64_t length = extent(x.shape, axis, x.rank());
   const bool shared =
       call.in(1).count() == length && (!call.has(2) || call.in(2).count() == length);
   if (shared && !call.wants(1) && !call.wants(2) && is_float(x.type)) {
-    std::vector<Tensor> inputs{Build::reshaped(x, {rows, length}),
-                               Build::reshaped(call.in(1), {length})};
-    if (call.has(2)) inputs.push_back(Build::reshaped(call.in(2), {length}));
-    const Tensor result =
-        build.kernel("layer_norm", inputs, x.type, {rows, length}, {{"epsilon", epsilon}});
-    call.set(0, Build::reshaped(result, x.shape));
+    call.set(0, layer_normalized(build, x, axis, call.in(1), call.has(2) ? &call.in(2) : nullptr,
+                                 epsilon));
     return;
   }
   const Normalized all = normalized(build, x, axes_from(axis, x.rank()), epsilon);
@@ -201,6 +208,53 @@ void local_response_normalization(OpCall& call) {
   call.set(0, pointwise(build, OP_DIV, {x, power}));
 }
 
+// x / sqrt(mean(x^2) + epsilon) * scale, over the axes from `axis` on.
+struct RmsNormalized {
+  Tensor result;
+  Tensor inverse;  // 1 / sqrt(mean of squares + epsilon)
+};
+RmsNormalized rms_normalized(Build& build, const Tensor& x, const Tensor& scale, int64_t axis,
+                             double epsilon) {
+  const Tensor mean =
+      reduce(build, REDUCE_MEAN, pointwise(build, OP_SQUARE, {x}), axes_from(axis, x.rank()), true);
+  const Tensor root = pointwise(build, OP_SQRT, {pointwise(build, OP_AFFINE, {mean}, 1, epsilon)});
+  RmsNormalized normed;
+  normed.inverse = pointwise(build, OP_RECIPROCAL, {root});
+  normed.result = pointwise(build, OP_MUL, {pointwise(build, OP_MUL, {x, normed.inverse}), scale});
+  return normed;
+}
+
+void rms_normalization(OpCall& call) {
+  const Tensor& x = call.in(0);
+  const RmsNormalized normed = rms_normalized(call.build, x, call.in(1), call.axis(-1, x.rank()),
+                                              call.real("epsilon", 1e-5));
+  call.set(0, normed.result);
+  call.set(1, normed.inverse);
+}
+
+// The normalization of input + skip + bias. Output 3 is that sum; the mean and the deviation are
+// for training only.
+void skip_normalization(OpCall& call, bool simplified) {
+  const size_t bias = simplified ? 3 : 4;
+  const Tensor& x = call.in(0);
+  if (x.rank() < 1 || broadcast_shape({x.shape, call.in(1).shape}) != x.shape) {
+    throw Error(Reason::shape_mismatch,
+                text("skip of shape ", to_string(call.in(1).shape),
+                     " does not fit an input of shape ", to_string(x.shape)));
+  }
+  const double epsilon = call.real("epsilon", 1e-12);
+  const int64_t last = x.rank() - 1;
+  Tensor sum = pointwise(call.build, OP_ADD, {x, call.in(1)});
+  if (call.has(bias)) sum = pointwise(call.build, OP_ADD, {sum, call.in(bias)});
+  call.set(0, simplified ? rms_normalized(call.build, sum, call.in(2), last, epsilon).result
+                         : layer_normalized(call.build, sum, last, call.in(2),
+                                            call.has(3) ? &call.in(3) : nullptr, epsilon));
+  call.set(3, sum);
+}
+
+void skip_layer_normalization(OpCall& call) { skip_normalization(call, false); }
+void skip_simplified(OpCall& call) { skip_normalization(call, true); }
+
 }  // namespace
 
 Operators normalization_operators() {
@@ -212,6 +266,10 @@ Operators normalization_operators() {
       {"LayerNormalization", layer_normalization},
       {"LpNormalization", lp_normalization},
       {"MeanVarianceNormalization", mean_variance_normalization},
+      {"RMSNormalization", rms_normalization},
+      {"SimplifiedLayerNormalization", rms_normalization},
+      {"SkipLayerNormalization", skip_layer_normalization},
+      {"SkipSimplifiedLayerNormalization", skip_simplified},
   };
 }
 

@@ -2,14 +2,8 @@
 
 #include <utility>
 
-#include "runtime/error.hpp"
-
 namespace dala::model {
 namespace {
-
-[[noreturn]] void reject(const std::string& problem) {
-  throw Error(Reason::invalid_model, problem);
-}
 
 const Attribute* find(const Node& node, const std::string& name) {
   const auto found = node.attributes.find(name);
@@ -73,10 +67,6 @@ std::optional<std::vector<int64_t>> OpCall::integers_or_input(const std::string&
 
 int64_t OpCall::axis(int64_t fallback, int64_t rank) const {
   return normal_axis(integer("axis", fallback), rank);
-}
-
-void OpCall::unsupported(const std::string& what) const {
-  throw Error(Reason::unsupported_op, what);
 }
 
 }  // namespace dala::model

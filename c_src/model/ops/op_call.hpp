@@ -10,8 +10,9 @@
 #include <string>
 #include <vector>
 
-#include "model/graph.hpp"
-#include "model/primitives.hpp"
+#include "model/build/primitives.hpp"
+#include "model/graph/graph.hpp"
+#include "model/graph/problem.hpp"
 
 namespace dala::model {
 
@@ -31,6 +32,9 @@ struct OpCall {
     return index < node.outputs.size() && node.outputs[index] != kNone;
   }
   void set(size_t index, Tensor tensor);
+  // The tensors of the node's epilogue, if it has them.
+  std::optional<Tensor> bias() const { return at(node.epilogue.bias); }
+  std::optional<Tensor> residual() const { return at(node.epilogue.residual); }
 
   bool has_attribute(const std::string& name) const { return node.attributes.count(name) != 0; }
   int64_t integer(const std::string& name, int64_t fallback) const;
@@ -46,8 +50,10 @@ struct OpCall {
   // The `axis` attribute made non-negative.
   int64_t axis(int64_t fallback, int64_t rank) const;
 
-  // Throws `unsupported_op`: the node is valid, but not implemented.
-  [[noreturn]] void unsupported(const std::string& what) const;
+ private:
+  std::optional<Tensor> at(std::optional<size_t> index) const {
+    return index ? inputs[*index] : std::nullopt;
+  }
 };
 
 struct Operator {

@@ -1,9 +1,9 @@
 // Pooling: the maximum, mean or norm of windows or of all spatial dimensions.
 #include <algorithm>
 
+#include "model/build/views.hpp"
 #include "model/ops/families.hpp"
 #include "model/ops/windows.hpp"
-#include "model/views.hpp"
 
 namespace dala::model {
 namespace {

@@ -1,5 +1,5 @@
-// Quantized operators. Products of integers are computed in the widest float type of the device, or
-// in i32.
+// Quantized operators. Products of integers are computed in f32, where sums of products of bytes
+// are exact up to 2^24 and rounded to 24 bits beyond.
 #include "model/ops/convolution.hpp"
 #include "model/ops/families.hpp"
 
@@ -10,8 +10,7 @@ namespace {
 Tensor along(const Tensor& values, const Tensor& x, int64_t axis) {
   if (values.count() == 1) return Build::reshaped(values, {});
   if (values.rank() != 1 || axis < 0 || axis >= x.rank() || values.dim(0) != x.dim(axis)) {
-    throw Error(Reason::unsupported_op,
-                text("blocked quantization is not supported: scales of shape ",
+    unsupported(text("blocked quantization is not supported: scales of shape ",
                      to_string(values.shape), " for shape ", to_string(x.shape)));
   }
   Shape shape(x.shape.size(), 1);
@@ -79,16 +78,13 @@ void dynamic_quantize_linear(OpCall& call) {
   call.set(2, zero);
 }
 
-// The widest float type of the device. Sums of products of bytes are exact in f64.
-ElementType exact_type(Build& build) {
-  return build.engine().planner().fp64() ? ElementType::f64 : ElementType::f32;
-}
-
-// Integers minus their zero point. Several zero points apply along `axis`.
-Tensor shifted(Build& build, const Tensor& x, const Tensor* zero, int64_t axis, ElementType type) {
-  const Tensor wide = convert(build, x, type);
+// Integers minus their zero point, as f32. Several zero points apply along `axis`. Weights that are
+// f32 were shifted by the pass fold_weights.
+Tensor shifted(Build& build, const Tensor& x, const Tensor* zero, int64_t axis) {
+  if (x.type == ElementType::f32) return x;
+  const Tensor wide = convert(build, x, ElementType::f32);
   if (zero == nullptr) return wide;
-  return pointwise(build, OP_SUB, {wide, convert(build, along(*zero, x, axis), type)});
+  return pointwise(build, OP_SUB, {wide, convert(build, along(*zero, x, axis), ElementType::f32)});
 }
 
 const Tensor* optional(const OpCall& call, size_t index) {
@@ -97,17 +93,15 @@ const Tensor* optional(const OpCall& call, size_t index) {
 
 void matmul_integer(OpCall& call) {
   Build& build = call.build;
-  const ElementType type = ElementType::i32;
-  const Tensor a = shifted(build, call.in(0), optional(call, 2), call.in(0).rank() - 2, type);
-  const Tensor b = shifted(build, call.in(1), optional(call, 3), call.in(1).rank() - 1, type);
-  call.set(0, matmul(build, a, b));
+  const Tensor a = shifted(build, call.in(0), optional(call, 2), call.in(0).rank() - 2);
+  const Tensor b = shifted(build, call.in(1), optional(call, 3), call.in(1).rank() - 1);
+  call.set(0, convert(build, matmul(build, a, b), ElementType::i32));
 }
 
 void conv_integer(OpCall& call) {
   Build& build = call.build;
-  const ElementType type = exact_type(build);
-  const Tensor x = shifted(build, call.in(0), optional(call, 2), 1, type);
-  const Tensor w = shifted(build, call.in(1), optional(call, 3), 0, type);
+  const Tensor x = shifted(build, call.in(0), optional(call, 2), 1);
+  const Tensor w = shifted(build, call.in(1), optional(call, 3), 0);
   call.set(0, convert(build, convolved(call, x, w, std::nullopt), ElementType::i32));
 }
 
@@ -128,9 +122,8 @@ void qlinear_matmul(OpCall& call) {
   Build& build = call.build;
   const Tensor& a = call.in(0);
   const Tensor& b = call.in(3);
-  const ElementType type = exact_type(build);
-  const Tensor product = matmul(build, shifted(build, a, &call.in(2), a.rank() - 2, type),
-                                shifted(build, b, &call.in(5), b.rank() - 1, type));
+  const Tensor product = matmul(build, shifted(build, a, &call.in(2), a.rank() - 2),
+                                shifted(build, b, &call.in(5), b.rank() - 1));
   const Tensor a_scale = along(call.in(1), product, product.rank() - 2);
   const Tensor b_scale = along(call.in(4), product, product.rank() - 1);
   call.set(0, requantized(build, product, a_scale, b_scale,
@@ -140,11 +133,10 @@ void qlinear_matmul(OpCall& call) {
 
 void qlinear_conv(OpCall& call) {
   Build& build = call.build;
-  const ElementType type = exact_type(build);
-  const Tensor x = shifted(build, call.in(0), &call.in(2), 1, type);
-  const Tensor w = shifted(build, call.in(3), &call.in(5), 0, type);
+  const Tensor x = shifted(build, call.in(0), &call.in(2), 1);
+  const Tensor w = shifted(build, call.in(3), &call.in(5), 0);
   std::optional<Tensor> bias;
-  if (call.has(8)) bias = convert(build, call.in(8), type);
+  if (call.has(8)) bias = convert(build, call.in(8), ElementType::f32);
   const Tensor product = convolved(call, x, w, bias);
   call.set(0,
            requantized(build, product, along(call.in(1), product, 1), along(call.in(4), product, 1),

@@ -1,11 +1,11 @@
-// Recurrent layers. Those with constant weights, which the optimizer arranges, are one launch of
-// the kernel `recurrent`; RNN, GRU and LSTM with computed weights are unrolled over the sequence.
+// Recurrent layers. With constant weights, which the optimizer packs, a layer is one launch of the
+// kernel `recurrent`; RNN, GRU and LSTM with computed weights are unrolled over the sequence.
 // Inputs are {steps, batch, features}; with layout 1 the batch comes first.
 #include <algorithm>
 #include <cmath>
 
 #include "model/ops/families.hpp"
-#include "model/pack_recurrent.hpp"
+#include "model/passes/pack_recurrent.hpp"
 
 namespace dala::model {
 namespace {
@@ -25,7 +25,7 @@ Tensor activated(OpCall& call, const Activation& how, const Tensor& x) {
                                                        {"Softplus", OP_SOFTPLUS}};
   const auto found = known.find(how.name);
   if (found == known.end()) {
-    call.unsupported(dala::text("activation ", how.name, " is not supported"));
+    unsupported(dala::text("activation ", how.name, " is not supported"));
   }
   return pointwise(call.build, found->second, {x}, how.alpha, how.beta);
 }
@@ -257,7 +257,7 @@ void rnn(OpCall& call) { recurrent_layer(call, 1, default_activations(1)); }
 void gru(OpCall& call) { recurrent_layer(call, 3, default_activations(3)); }
 void lstm(OpCall& call) { recurrent_layer(call, 4, default_activations(4)); }
 
-// Inputs and attributes are those that pack_recurrent gives it.
+// The layer with packed weights; pack_recurrent defines its inputs and attributes.
 struct Packed {
   int64_t steps = 0;
   int64_t batch = 0;

@@ -1,6 +1,6 @@
 // Operators along axes: reductions, ArgMax and ArgMin, Softmax and its variants, CumSum.
+#include "model/build/views.hpp"
 #include "model/ops/families.hpp"
-#include "model/views.hpp"
 
 namespace dala::model {
 namespace {

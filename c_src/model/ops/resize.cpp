@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "model/build/views.hpp"
 #include "model/ops/families.hpp"
-#include "model/views.hpp"
 
 namespace dala::model {
 namespace {
@@ -158,10 +158,10 @@ Tensor resized(OpCall& call, const Tensor& x, const std::vector<AxisResize>& axe
   }
   Build& build = call.build;
   if (how.mode != "nearest" && how.mode != "linear" && how.mode != "cubic") {
-    throw Error(Reason::invalid_model, text("unknown mode \"", how.mode, "\""));
+    reject(text("mode is \"", how.mode, "\", expected nearest, linear or cubic"));
   }
   if (how.mode != "nearest" && !is_float(x.type)) {
-    call.unsupported(text(how.mode, " resizing of ", to_string(x.type), " is not supported"));
+    unsupported(text(how.mode, " resizing of ", to_string(x.type), " is not supported"));
   }
   if (fits_kernel(x, axes, how, pixels)) {
     const Shape shape{axes[0].out, axes[1].out, axes[2].out, axes[3].out};
@@ -273,7 +273,7 @@ void resize(OpCall& call) {
   bool smaller = false;
   for (const AxisResize& axis : axes) smaller = smaller || axis.out < axis.in;
   if (call.integer("antialias", 0) != 0 && smaller && how.mode != "nearest") {
-    call.unsupported("antialiased downsampling is not supported");
+    unsupported("antialiased downsampling is not supported");
   }
   if (how.coordinates == "tf_crop_and_resize") {
     const std::vector<double> roi = build.values(call.in(1)).numbers();

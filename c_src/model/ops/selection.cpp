@@ -9,6 +9,31 @@
 namespace dala::model {
 namespace {
 
+constexpr int64_t kLongAxis = 128;  // elements beyond which sorting beats ranking each of them
+
+// The indices of the first k elements along the axis.
+Tensor first_places(Build& build, const Tensor& x, int64_t axis, int64_t k, bool largest) {
+  Shape shape = x.shape;
+  shape[static_cast<size_t>(axis)] = k;
+  // The kernel would take unsigned numbers of 64 bits for signed ones.
+  const bool sortable = x.type != ElementType::u64 && x.dim(axis) < (int64_t{1} << 31);
+  if (x.known == nullptr && x.dim(axis) > kLongAxis && k > 0 && sortable) {
+    return build.kernel("top_k", {x}, ElementType::i64, shape,
+                        {{"axis", axis}, {"largest", largest}, {"result", std::string("indices")}});
+  }
+  AxisWalk walk{};
+  walk.outer = extent(x.shape, 0, axis);
+  walk.axis = x.dim(axis);
+  walk.inner = extent(x.shape, axis + 1, x.rank());
+  walk.picks = k;
+  walk.first_flag = largest ? 1 : 0;
+  walk.count = x.count();
+  Tensor places = build.result({x}, ElementType::i64, shape, static_cast<double>(walk.axis));
+  build.run(math_family(x.type), "rank_axis", {x}, places, {}, walk,
+            static_cast<double>(walk.axis));
+  return places;
+}
+
 void top_k(OpCall& call) {
   const Tensor& x = call.in(0);
   const int64_t k = call.has(1) ? call.build.values(call.in(1)).integer(0) : call.integer("k", 0);
@@ -17,24 +42,13 @@ void top_k(OpCall& call) {
     throw Error(Reason::shape_mismatch,
                 text("k is ", k, ", the axis has ", x.dim(axis), " elements"));
   }
-  AxisWalk walk{};
-  walk.outer = extent(x.shape, 0, axis);
-  walk.axis = x.dim(axis);
-  walk.inner = extent(x.shape, axis + 1, x.rank());
-  walk.picks = k;
-  walk.first_flag = call.integer("largest", 1);
-  walk.count = x.count();
-  Shape shape = x.shape;
-  shape[static_cast<size_t>(axis)] = k;
   Build& build = call.build;
-  Tensor places = build.result({x}, ElementType::i64, shape, static_cast<double>(walk.axis));
-  build.run(math_family(x.type), "rank_axis", {x}, places, {}, walk,
-            static_cast<double>(walk.axis));
+  const Tensor places = first_places(build, x, axis, k, call.integer("largest", 1) != 0);
 
   // The values are gathered as by GatherElements.
   IndexWalk pick{};
   if (x.rank() > MODEL_RANK) {
-    call.unsupported(text("more than ", MODEL_RANK, " dimensions are not supported"));
+    unsupported(text("more than ", MODEL_RANK, " dimensions are not supported"));
   }
   pick.rank = x.rank();
   pick.wide = 1;
@@ -47,7 +61,7 @@ void top_k(OpCall& call) {
     stride *= x.dim(from);
     if (from == axis) pick.axis = d;
   }
-  Tensor values = build.result({x, places}, x.type, shape);
+  Tensor values = build.result({x, places}, x.type, places.shape);
   pick.count = values.count();
   build.run(move_family(x.type), "gather_elements", {x, places}, values, {}, pick, 4);
   call.set(0, values);

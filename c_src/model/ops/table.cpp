@@ -2,20 +2,32 @@
 
 #include <map>
 
-#include "model/operator_table.hpp"
+#include "model/import/common/operator_table.hpp"
 #include "model/ops/families.hpp"
 
 namespace dala::model {
 namespace {
 
 const OperatorTable<Operator>& table() {
-  static const OperatorTable<Operator> all{
-      arithmetic_operators(),   constant_operators(),      control_operators(),
-      convolution_operators(),  detection_operators(),     fused_operators(),
-      indexing_operators(),     linear_operators(),        loss_operators(),
-      movement_operators(),     normalization_operators(), pooling_operators(),
-      quantization_operators(), recurrent_operators(),     reduction_operators(),
-      resize_operators(),       selection_operators(),     transposed_convolution_operators()};
+  static const OperatorTable<Operator> all{arithmetic_operators(),
+                                           constant_operators(),
+                                           control_operators(),
+                                           convolution_operators(),
+                                           detection_operators(),
+                                           fourier_operators(),
+                                           indexing_operators(),
+                                           linear_operators(),
+                                           list_operators(),
+                                           loss_operators(),
+                                           movement_operators(),
+                                           normalization_operators(),
+                                           pooling_operators(),
+                                           quantization_operators(),
+                                           recurrent_operators(),
+                                           reduction_operators(),
+                                           resize_operators(),
+                                           selection_operators(),
+                                           transposed_convolution_operators()};
   return all;
 }
 
@@ -27,7 +39,7 @@ std::vector<std::string> operator_names() { return table().names(); }
 
 namespace {
 
-using Missing = std::map<std::string, std::vector<std::string>>;  // what, and in which nodes
+using Missing = std::map<std::string, std::vector<std::string>>;  // nodes by operator
 
 void collect_missing(const Graph& graph, Missing& missing) {
   for (const Node& node : graph.nodes) {

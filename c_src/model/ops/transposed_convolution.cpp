@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <array>
 
+#include "model/build/views.hpp"
 #include "model/ops/convolution.hpp"
 #include "model/ops/families.hpp"
-#include "model/views.hpp"
 
 namespace dala::model {
 namespace {
@@ -120,12 +120,10 @@ void conv_transpose(OpCall& call) {
     if (values.empty()) values.assign(size, fallback);
     for (int64_t value : values) {
       if (value >= min && value <= (1 << 20)) continue;
-      throw Error(Reason::invalid_model,
-                  text(name, " has the value ", value, ", expected ", min, " to ", 1 << 20));
+      reject(text(name, " has the value ", value, ", expected ", min, " to ", 1 << 20));
     }
     if (values.size() != size) {
-      throw Error(Reason::invalid_model,
-                  text(name, " has ", values.size(), " values, expected ", size));
+      reject(text(name, " has ", values.size(), " values, expected ", size));
     }
     return values;
   };

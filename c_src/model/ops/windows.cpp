@@ -16,8 +16,7 @@ std::vector<int64_t> per_dimension(const OpCall& call, const char* name, size_t 
   bool fits = values.size() == rank;
   for (int64_t value : values) fits = fits && value >= min && value <= kMaxValue;
   if (fits) return values;
-  throw Error(Reason::invalid_model,
-              text(name, " ", to_string(values), " does not fit ", rank, " dimensions"));
+  reject(text(name, " ", to_string(values), " does not fit ", rank, " dimensions"));
 }
 
 }  // namespace
@@ -77,8 +76,7 @@ WindowAttributes window_attributes(const OpCall& call, const Tensor& x, std::vec
 Windows windows_of(const Tensor& x, const WindowAttributes& attributes) {
   const size_t rank = attributes.size.size();
   if (rank > MODEL_SPACE) {
-    throw Error(
-        Reason::unsupported_op,
+    unsupported(
         text("windows over ", rank, " dimensions are not supported, at most ", MODEL_SPACE));
   }
   Windows view{};

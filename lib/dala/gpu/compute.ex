@@ -3,7 +3,8 @@ defmodule Dala.Gpu.Compute do
   GPU compute: buffers in device memory, kernels that operate on them, and pipelines of kernels.
 
   Everything runs on one OpenCL device: a GPU if there is one, otherwise the CPU. It is chosen at
-  first use (see `Dala.Gpu.Compute.Device`).
+  first use (see `Dala.Gpu.Compute.Device`). Buffers can also be on a device of another node, or in a
+  VM of its own for kernels that are not trusted; see `with_device/2` and `start_isolated/1`.
 
   ## Example
 
@@ -45,14 +46,16 @@ defmodule Dala.Gpu.Compute do
     Device,
     Doctor,
     Error,
+    Isolated,
     Kernel,
     NxBridge,
     Pipeline,
+    Placement,
     Profile,
     Warmup
   }
 
-  alias Dala.Gpu.Compute.{Runtime, Sink}
+  alias Dala.Gpu.Compute.{Argument, Runtime, Sink}
   alias Dala.Gpu.Compute.Kernel.Provider
 
   # The device
@@ -78,8 +81,77 @@ defmodule Dala.Gpu.Compute do
       iex> Dala.Gpu.Compute.device_info().name in Enum.map(Dala.Gpu.Compute.devices(), & &1.name)
       true
   """
-  @spec devices() :: [Device.listed()]
+  @spec devices() :: [Device.t()]
   defdelegate devices, to: Device, as: :list
+
+  @doc """
+  Lists every OpenCL device of a node; see `Dala.Gpu.Compute.Device.list/1`.
+
+  ## Example
+
+      iex> Dala.Gpu.Compute.devices(node()) == Dala.Gpu.Compute.devices()
+      true
+  """
+  @spec devices(node()) :: [Device.t()]
+  defdelegate devices(node), to: Device, as: :list
+
+  @doc """
+  Runs a function whose buffers are made on a device, and returns its result.
+
+  It is the calling process that gets another default, until the function returns or raises. Within,
+  buffers are created there, kernels are registered and listed there, and `device_info/0`,
+  `memory_info/0` and `counters/0` describe that device. Commands run where their buffers are,
+  inside and outside; buffers of different devices in one call are the error `:device_mismatch`.
+
+  Pipelines, models, streams and surfaces work on the device of this VM only.
+
+  ## Parameters
+
+    * `device` - from `devices/1`, `start_isolated/1` or `Dala.Gpu.Compute.Buffer.device/1`. A node
+      and this VM have one device in use; another one of `devices/0` raises an error with the reason
+      `:unsupported`
+    * `fun` - a function without arguments
+
+  ## Example
+
+      iex> alias Dala.Gpu.Compute
+      iex> device = Compute.Device.default()
+      iex> Compute.with_device(device, fn -> Compute.buffer([1, 2], {2}) |> Compute.read_list() end)
+      [1.0, 2.0]
+  """
+  @spec with_device(Device.t(), (() -> result)) :: result when result: var
+  def with_device(device, fun) when is_function(fun, 0),
+    do: device |> Device.place!() |> Placement.run(fun)
+
+  def with_device(_device, other), do: Argument.refuse!("a function without arguments", other)
+
+  @doc """
+  Starts a device in a VM of its own, for kernels that are not trusted; see
+  `Dala.Gpu.Compute.Isolated`, whose `start/1` has the options.
+
+  ## Example
+
+      iex> alias Dala.Gpu.Compute
+      iex> {:ok, device} = Compute.start_isolated(deadline: 10_000)
+      iex> Compute.with_device(device, fn -> Compute.device_info().name end) == device.name
+      true
+      iex> Compute.stop_isolated(device)
+      :ok
+  """
+  @spec start_isolated(keyword()) :: {:ok, Device.t()} | {:error, Error.t()}
+  defdelegate start_isolated(opts \\ []), to: Isolated, as: :start
+
+  @doc """
+  Stops an isolated device; a second time is fine.
+
+  ## Example
+
+      iex> {:ok, device} = Dala.Gpu.Compute.start_isolated()
+      iex> Dala.Gpu.Compute.stop_isolated(device)
+      :ok
+  """
+  @spec stop_isolated(Device.t() | GenServer.server()) :: :ok
+  defdelegate stop_isolated(device), to: Isolated, as: :stop
 
   @doc """
   Returns whether there is a usable device; never raises.
@@ -199,28 +271,35 @@ defmodule Dala.Gpu.Compute do
       `{real, imaginary}`
     * `shape` - a tuple of dimensions, `{3}` for a vector of three
     * `dtype` - an element type, `:f32` by default
+    * `opts` - `:device`, where the buffer is to be, by default that of `with_device/2` or of this VM
 
   ## Example
 
       iex> Dala.Gpu.Compute.buffer([1.0, 2.0, 3.0], {3}, :f32)
       #Dala.Gpu.Compute.Buffer<f32[3] 12 B>
   """
-  @spec buffer([Buffer.element()], tuple() | [non_neg_integer()], Buffer.dtype()) :: Buffer.t()
-  defdelegate buffer(list, shape, dtype \\ :f32), to: Buffer, as: :new
+  @spec buffer([Buffer.element()], tuple() | [non_neg_integer()], Buffer.dtype(), [
+          Buffer.option()
+        ]) :: Buffer.t()
+  defdelegate buffer(list, shape, dtype \\ :f32, opts \\ []), to: Buffer, as: :new
 
   @doc """
-  Creates a buffer from the bytes of its elements, without a copy if the device allows it.
+  Creates a buffer from the bytes of its elements, without a copy if the device allows it. The option
+  `:device` is that of `buffer/4`.
 
   ## Example
 
       iex> Dala.Gpu.Compute.buffer_from_binary(<<1, 2, 3, 4, 5, 6>>, {2, 3}, :u8)
       #Dala.Gpu.Compute.Buffer<u8[2][3] 6 B>
   """
-  @spec buffer_from_binary(binary(), tuple() | [non_neg_integer()], Buffer.dtype()) :: Buffer.t()
-  defdelegate buffer_from_binary(binary, shape, dtype), to: Buffer, as: :from_binary
+  @spec buffer_from_binary(binary(), tuple() | [non_neg_integer()], Buffer.dtype(), [
+          Buffer.option()
+        ]) :: Buffer.t()
+  defdelegate buffer_from_binary(binary, shape, dtype, opts \\ []), to: Buffer, as: :from_binary
 
   @doc """
-  Creates a buffer filled with zeros; `dtype` is `:f32` by default.
+  Creates a buffer filled with zeros; `dtype` is `:f32` by default. The option `:device` is that of
+  `buffer/4`.
 
   ## Example
 
@@ -229,8 +308,22 @@ defmodule Dala.Gpu.Compute do
       iex> Dala.Gpu.Compute.buffer_zeros({3})
       #Dala.Gpu.Compute.Buffer<f32[3] 12 B>
   """
-  @spec buffer_zeros(tuple() | [non_neg_integer()], Buffer.dtype()) :: Buffer.t()
-  defdelegate buffer_zeros(shape, dtype \\ :f32), to: Buffer, as: :zeros
+  @spec buffer_zeros(tuple() | [non_neg_integer()], Buffer.dtype(), [Buffer.option()]) ::
+          Buffer.t()
+  defdelegate buffer_zeros(shape, dtype \\ :f32, opts \\ []), to: Buffer, as: :zeros
+
+  @doc """
+  Copies a buffer to a device; see `Dala.Gpu.Compute.Buffer.copy_to/2`.
+
+  ## Example
+
+      iex> alias Dala.Gpu.Compute
+      iex> a = Compute.buffer([1, 2, 3], {3})
+      iex> a |> Compute.copy_to(Compute.Buffer.device(a)) |> Compute.read_list()
+      [1.0, 2.0, 3.0]
+  """
+  @spec copy_to(Buffer.t(), Device.t()) :: Buffer.t()
+  defdelegate copy_to(buffer, device), to: Buffer
 
   @doc """
   Replaces the content of a buffer; see `Dala.Gpu.Compute.Buffer.write/2`.
@@ -376,7 +469,8 @@ defmodule Dala.Gpu.Compute do
 
     * `kernel` - the kernel's name, an atom or a string; `kernels/0` lists them
     * `inputs` - a list of buffers
-    * `output` - the buffer to write to; it may be one of the inputs
+    * `output` - the buffer to write to; it may be one of the inputs. A list of buffers for a custom
+      kernel with several outputs
     * `params` - the kernel's parameters, a map or keyword list, `%{}` by default
 
   ## Example
@@ -388,7 +482,7 @@ defmodule Dala.Gpu.Compute do
       iex> Dala.Gpu.Compute.read_list(b)
       [-5.0, 10.0]
   """
-  @spec run_kernel(Kernel.name(), [Command.buffer()], Command.buffer(), Command.params()) ::
+  @spec run_kernel(Kernel.name(), [Command.buffer()], Command.output(), Command.params()) ::
           :ok | {:error, Error.t()}
   defdelegate run_kernel(kernel, inputs, output, params \\ %{}), to: Kernel, as: :run
 
@@ -405,12 +499,13 @@ defmodule Dala.Gpu.Compute do
       iex> Dala.Gpu.Compute.read_list(a)
       [-1.0, -2.0]
   """
-  @spec run_kernel_async(Kernel.name(), [Command.buffer()], Command.buffer(), Command.params()) ::
+  @spec run_kernel_async(Kernel.name(), [Command.buffer()], Command.output(), Command.params()) ::
           :ok | {:error, Error.t()}
   def run_kernel_async(kernel, inputs, output, params \\ %{}) do
-    with :ok <- Runtime.ensure() do
-      kernel |> Kernel.async_run(inputs, output, params) |> Command.wait()
-    end
+    kernel |> Kernel.async_run(inputs, output, params) |> Command.wait()
+  rescue
+    # That there is no device is the only error that is not that of the command.
+    error in [Error] -> {:error, error}
   end
 
   @doc """
@@ -646,6 +741,7 @@ defmodule Dala.Gpu.Compute do
   Runs all stages of a pipeline in order and waits for the last one.
 
   A stage that cannot run is an error, with its index in `details.stage`, before any stage has run.
+  The options `:times` and `:swap` run it many times; see `Dala.Gpu.Compute.Pipeline.run/2`.
 
   ## Example
 
@@ -658,8 +754,46 @@ defmodule Dala.Gpu.Compute do
       iex> Dala.Gpu.Compute.read_list(a)
       [0.0, 2.0]
   """
-  @spec pipeline_run(Pipeline.t()) :: :ok | {:error, Error.t()}
-  defdelegate pipeline_run(pipeline), to: Pipeline, as: :run
+  @spec pipeline_run(Pipeline.t(), [Pipeline.run_option()]) :: :ok | {:error, Error.t()}
+  defdelegate pipeline_run(pipeline, opts \\ []), to: Pipeline, as: :run
+
+  @doc """
+  Submits a run of a pipeline and returns the id of its command; see
+  `Dala.Gpu.Compute.Pipeline.submit/2`.
+
+  ## Example
+
+      iex> a = Dala.Gpu.Compute.buffer([1, 2], {2})
+      iex> pipeline = Dala.Gpu.Compute.pipeline()
+      iex> neg = %{op: :run_kernel, kernel: :neg, inputs: [a], output: a}
+      iex> Dala.Gpu.Compute.pipeline_add(pipeline, neg)
+      iex> id = Dala.Gpu.Compute.pipeline_submit(pipeline, times: 3)
+      iex> Dala.Gpu.Compute.wait(id)
+      :ok
+      iex> Dala.Gpu.Compute.read_list(a)
+      [-1.0, -2.0]
+  """
+  @spec pipeline_submit(Pipeline.t(), [Pipeline.run_option() | {:notify, pid()}]) :: Command.id()
+  defdelegate pipeline_submit(pipeline, opts \\ []), to: Pipeline, as: :submit
+
+  @doc """
+  Changes parameters of a stage, by its index or name; see `Dala.Gpu.Compute.Pipeline.set/3`.
+
+  ## Example
+
+      iex> a = Dala.Gpu.Compute.buffer([1, 2], {2})
+      iex> pipeline = Dala.Gpu.Compute.pipeline()
+      iex> mul = %{op: :run_kernel, kernel: :scalar_mul, inputs: [a], output: a, params: %{scalar: 2}}
+      iex> Dala.Gpu.Compute.pipeline_add(pipeline, mul)
+      iex> Dala.Gpu.Compute.pipeline_set(pipeline, 0, scalar: 10)
+      iex> Dala.Gpu.Compute.pipeline_run(pipeline)
+      :ok
+      iex> Dala.Gpu.Compute.read_list(a)
+      [10.0, 20.0]
+  """
+  @spec pipeline_set(Pipeline.t(), non_neg_integer() | Pipeline.name(), Command.params()) ::
+          Pipeline.t()
+  defdelegate pipeline_set(pipeline, stage, params), to: Pipeline, as: :set
 
   @doc """
   Returns the plan of a pipeline: which stages are fused, and how many bytes they move.

@@ -4,7 +4,8 @@ defmodule Dala.Gpu.Supervisor do
   #
   #   Dala.Gpu.Supervisor
   #   ├── Dala.Gpu.Compute.Watcher       monitors processes that submit; logs the device's reports
-  #   ├── Dala.Gpu.Compute.MemoryPoller  the event [:dala, :memory], while somebody listens
+  #   ├── Dala.Gpu.Compute.MemoryPoller  the event [:dala, :memory], while a handler is attached
+  #   ├── Dala.Gpu.Compute.Remote.*      links to devices of other VMs, and hosts of links from there
   #   ├── Dala.Gpu.Surfaces              surfaces of Dala.Gpu.create_surface
   #   └── parts, listed in mix.exs       child specifications of the upper layers
   #
@@ -14,6 +15,7 @@ defmodule Dala.Gpu.Supervisor do
   use Supervisor
 
   alias Dala.Gpu.Compute.{Error, MemoryPoller, Registrations, Watcher}
+  alias Dala.Gpu.Compute.Remote.{Commands, Links}
 
   @spec start_link([Supervisor.child_spec() | module()]) :: Supervisor.on_start()
   def start_link(parts), do: Supervisor.start_link(__MODULE__, parts, name: __MODULE__)
@@ -21,8 +23,12 @@ defmodule Dala.Gpu.Supervisor do
   @impl true
   def init(parts) do
     Registrations.new()
+    Commands.new()
 
-    children = [Watcher, MemoryPoller, {DynamicSupervisor, name: Dala.Gpu.Surfaces} | parts]
+    children =
+      [Watcher, MemoryPoller] ++
+        Links.children() ++ [{DynamicSupervisor, name: Dala.Gpu.Surfaces} | parts]
+
     Supervisor.init(children, strategy: :one_for_one, max_restarts: 3 * length(children))
   end
 

@@ -7,9 +7,9 @@ defmodule Dala.Media.Draw do
       iex> Dala.Media.Draw.circle(image, {24, 20}, 6, color: :blue, fill: true)
       #Dala.Media.Image<64x48 12 KiB>
 
-  Each function gives a new image; `shapes/2` draws many things at once, and takes less time than one
-  call for each. What lies outside of the image is clipped. A colour (see `Dala.Media.Color`) that is
-  not opaque goes over what is there. Coordinates are numbers, and are rounded to the nearest pixel.
+  Each function returns a new image; `shapes/2` draws many shapes at once, which is faster than one
+  call for each. Shapes are clipped to the image. A translucent colour (see `Dala.Media.Color`) is
+  blended over the image. Coordinates are numbers, and are rounded to the nearest pixel.
   """
 
   alias Dala.Gpu.Compute.{Argument, Kernel}
@@ -32,7 +32,7 @@ defmodule Dala.Media.Draw do
   ## Options
 
     * `:color` - `:red` by default
-    * `:thickness` - of the outline, which lies inside of the box, 1 by default
+    * `:thickness` - of the outline, which is inside of the box, 1 by default
     * `:fill` - `true` fills the box; `false` by default
 
   ## Example
@@ -83,7 +83,7 @@ defmodule Dala.Media.Draw do
     do: shapes(image, [{:circle, centre, radius, opts}])
 
   @doc """
-  Writes a short text whose top left corner is at a point; `Dala.Media.Text` has the letters.
+  Draws a short text whose top left corner is at a point; `Dala.Media.Text` describes the font.
 
   ## Options
 
@@ -100,7 +100,7 @@ defmodule Dala.Media.Draw do
   def text(image, text, at, opts \\ []), do: shapes(image, [{:text, text, at, opts}])
 
   @doc """
-  Draws a list of shapes, each as the function of its name takes it.
+  Draws a list of shapes: tuples of a function's name and its arguments.
 
   ## Example
 
@@ -115,8 +115,8 @@ defmodule Dala.Media.Draw do
   """
   @spec shapes(Image.t(), [shape()]) :: Image.t()
   def shapes(image, shapes) when length(shapes) >= 0 do
-    # All are checked before the first is drawn. The image's own bytes stay as they are: a buffer is
-    # written to in memory of its own.
+    # All shapes are checked before the first is drawn. Copy-on-write keeps the image's own bytes
+    # unchanged.
     calls = Enum.flat_map(shapes, &calls!/1)
     canvas = Image.to_buffer(image)
     for {kernel, extra, params} <- calls, do: run!(kernel, extra, canvas, params)
@@ -125,14 +125,14 @@ defmodule Dala.Media.Draw do
 
   def shapes(_image, other), do: Argument.refuse!("a list of shapes", other)
 
-  # The calls of kernels that draw a shape: a kernel, an image beside the canvas, and parameters.
+  # The kernel calls that draw a shape: a kernel, an image besides the canvas, and parameters.
   defp calls!({:box, box, opts}) do
     {x, y, width, height} = box!(box)
     opts = Argument.options!(opts, color: :red, thickness: 1, fill: false)
     color = color!(opts)
     thickness = thickness!(opts)
 
-    # The parts of an outline do not overlap, so that a colour that is not opaque is even.
+    # The parts of an outline do not overlap, so that a translucent colour is even.
     parts =
       if flag!(:fill, opts) or 2 * thickness >= min(width, height) do
         [{x, y, width, height}]
@@ -152,8 +152,7 @@ defmodule Dala.Media.Draw do
     end
   end
 
-  # A thick line is lines next to each other along one axis, as many as make up its thickness
-  # across.
+  # A thick line is several adjacent lines along one axis, as many as give its thickness across.
   defp calls!({:line, from, to, opts}) do
     {x0, y0} = point!(from)
     {x1, y1} = point!(to)

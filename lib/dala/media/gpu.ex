@@ -11,8 +11,8 @@ defmodule Dala.Media.Gpu do
       iex> binary_part(gray, 0, 4)
       <<124, 124, 124, 255>>
 
-  A `Dala.Media.Image` needs no sizes, and gives an image. Every filter has a function for these, and
-  `apply_filters/2` runs several as one command:
+  For a `Dala.Media.Image`, no size is given, and the result is an image. Every filter has such a
+  function, and `apply_filters/2` runs several filters as one command:
 
       iex> red = Dala.Media.Image.new(4, 2, :red)
       iex> Dala.Media.Gpu.resize(red, width: 2)
@@ -83,7 +83,7 @@ defmodule Dala.Media.Gpu do
   end
 
   @doc """
-  Applies one filter to an image, and gives an image.
+  Applies one filter to an image, and returns an image.
 
   Raises `Dala.Gpu.Compute.Error` for an unknown filter, or a parameter out of its range.
 
@@ -103,7 +103,7 @@ defmodule Dala.Media.Gpu do
   def apply_filter(image, filter, params \\ %{}), do: apply_filters(image, [{filter, params}])
 
   @doc """
-  Applies a list of filters to an image, as one command, and gives an image.
+  Applies a list of filters to an image, as one command, and returns an image.
 
   ## Example
 

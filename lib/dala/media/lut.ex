@@ -253,7 +253,8 @@ defmodule Dala.Media.Lut do
   end
 
   defp broken(line, number, expected) do
-    shown = line |> String.slice(0, 60) |> inspect()
+    # The line may be anything, and functions on graphemes raise for some invalid text.
+    shown = line |> binary_part(0, min(byte_size(line), 60)) |> inspect(binaries: :as_strings)
     error("line #{number} of the .cube file is #{shown}, expected #{expected}", %{line: number})
   end
 

@@ -35,7 +35,7 @@ defmodule Dala.Media.Text do
     scale = scale!(opts[:scale])
     ink = opts[:color] |> Color.bytes!() |> :binary.copy(scale)
     paper = opts[:background] |> Color.bytes!() |> :binary.copy(scale)
-    lines = for line <- String.split(text, ["\r\n", "\n"]), do: String.graphemes(line)
+    lines = for line <- String.split(text, ["\r\n", "\n"]), do: signs(line)
     columns = lines |> Enum.map(&length/1) |> Enum.max()
     {width, height} = Font.size()
 
@@ -50,6 +50,11 @@ defmodule Dala.Media.Text do
   end
 
   def image(other, _opts), do: Argument.refuse!("the text as a string", other)
+
+  # `String.graphemes/1` raises for some invalid text.
+  defp signs(line) do
+    if String.valid?(line), do: String.graphemes(line), else: String.codepoints(line)
+  end
 
   # The rows of a line, padded to a number of columns, with a margin above and below.
   defp rows(signs, columns, {width, height}) do

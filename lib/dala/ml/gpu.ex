@@ -18,8 +18,8 @@ defmodule Dala.ML.Gpu do
   [TF.js](tfjs.md). `load_model/2` refuses a model with other operators, and names all of them.
   """
 
-  alias Dala.Gpu.Compute.{Argument, Buffer, Command, Error, Native, NxBridge, Runtime}
-  alias Dala.ML.Gpu.{Model, Prediction, Shapes}
+  alias Dala.Gpu.Compute.{Argument, Buffer, Command, Error, Native, Runtime}
+  alias Dala.ML.Gpu.{Model, Prediction, Shapes, State, Tensors}
   alias Dala.ML.Models.{Contract, Location, Registry}
   alias Dala.Telemetry
 
@@ -156,6 +156,9 @@ defmodule Dala.ML.Gpu do
 
     * `:profile` - `true` returns `{:ok, output, layers}` with the time that the device spent on
       each layer, in order; `false` by default
+    * `:state` - a state returned by `new_state/2`, which provides the inputs that belong to it and
+      takes their next values; the input and the output are then without these. Not together with
+      `:profile`; none by default
 
   ## Example
 
@@ -165,40 +168,112 @@ defmodule Dala.ML.Gpu do
       iex> Dala.Gpu.Compute.read_list(output)
       [2.0, 4.0, 6.0, 8.0, 10.0, 12.0]
   """
-  @spec predict(Model.t(), input(), profile: boolean()) ::
+  @spec predict(Model.t(), input(), profile: boolean(), state: State.t() | nil) ::
           {:ok, output()} | {:ok, output(), [layer()]} | {:error, Error.t()}
   def predict(model, input, opts \\ []) do
-    Model.check!(model)
-    opts = Argument.options!(opts, profile: false)
+    opts = Argument.options!(opts, profile: false, state: nil)
+    target = target!(model, opts[:state])
 
-    with {:ok, buffers, nx?} <- inputs(model, input) do
+    with {:ok, buffers, nx?} <- Tensors.inputs(target.inputs, input) do
       if opts[:profile] do
-        profiled(model, buffers, nx?)
+        profiled(target, buffers, nx?)
       else
         Runtime.collect_if_grown()
 
         Telemetry.span([:dala, :command], %{op: :predict, name: model.name}, fn ->
           Runtime.collecting(fn ->
-            with {:ok, prediction} <- start(model, buffers, nx?), do: await(prediction)
+            with {:ok, prediction} <- start(target, buffers, nx?), do: await(prediction)
           end)
         end)
       end
     end
   end
 
+  defp profiled(%State{}, _buffers, _nx?) do
+    raise ArgumentError, "expected either profile: or state:, got both"
+  end
+
   defp profiled(model, buffers, nx?) do
     with {:ok, outputs, layers} <-
            Runtime.answer(&Native.model_profile(model.ref, buffers, &1)) do
       layers = for {layer, ns} <- layers, do: %{layer: layer, ms: ns / 1.0e6}
-      {:ok, outputs(model, outputs, nx?), layers}
+      {:ok, Tensors.outputs(model.outputs, outputs, nx?), layers}
     end
+  end
+
+  # What runs: the model, or a state of it. Both have the inputs and outputs of a prediction.
+  defp target!(model, nil), do: Model.check!(model)
+
+  defp target!(model, state) do
+    %{ref: ref, name: name} = Model.check!(model)
+    %{model: own} = State.check!(state)
+
+    unless own.ref == ref do
+      raise ArgumentError,
+            "expected state: to be a state of the model #{name}, got one of another model, " <>
+              own.name
+    end
+
+    state
+  end
+
+  @doc """
+  Returns a new state of a model: what the model remembers from one prediction to the next.
+
+  A state holds outputs of a prediction that are inputs of the next one. `predict/3` with the option
+  `state:` reads and updates it. `Dala.ML.Gpu.State` describes what holds for all states, and
+  [the guide](state.md) has examples.
+
+  ## Options
+
+    * `:state` - the pairs, a map from names of outputs to names of inputs:
+      `%{"present.0.key" => "past_key_values.0.key"}`. By default the variables that a TFLite file
+      declares; a model without variables needs this option
+    * `:initial` - the first values of inputs of the state, a map from names to tensors. Others start
+      with zeros: a free dimension has the size that the other inputs give it, or else 0 if it
+      has a name and the model returns it with another size, as attention does with the length of
+      its cache, and 1 if not
+
+  ## Example
+
+      iex> {:ok, model} = Dala.ML.Gpu.load_model("examples/double.onnx")
+      iex> first = %{"x" => Dala.Gpu.Compute.buffer([1, 2, 3], {1, 3})}
+      iex> {:ok, state} = Dala.ML.Gpu.new_state(model, state: %{"y" => "x"}, initial: first)
+      iex> Dala.ML.Gpu.predict(model, [], state: state)
+      {:ok, %{}}
+      iex> {:error, error} = Dala.ML.Gpu.new_state(model, state: %{"z" => "x"})
+      iex> error.message
+      "the model has no output \\"z\\"; its outputs are \\"y\\""
+  """
+  @spec new_state(Model.t(),
+          state: %{(String.t() | atom()) => String.t() | atom()},
+          initial: %{(String.t() | atom()) => tensor()}
+        ) :: {:ok, State.t()} | {:error, Error.t()}
+  def new_state(model, opts \\ []) do
+    Model.check!(model)
+    opts = Argument.options!(opts, state: %{}, initial: %{})
+    pairs = names!(:state, opts[:state])
+    initial = names!(:initial, opts[:initial])
+
+    State.new(
+      model,
+      Enum.map(pairs, fn {output, input} -> {output, to_string(input)} end),
+      Enum.map(initial, fn {name, tensor} -> {name, Tensors.as_buffer(tensor)} end)
+    )
+  end
+
+  defp names!(_option, map) when is_map(map) and not is_struct(map), do: Tensors.by_name(map)
+
+  defp names!(option, other) do
+    raise ArgumentError, "expected #{option}: to be a map by name, got: #{inspect(other)}"
   end
 
   @doc """
   Starts a prediction and returns immediately; `await/2` returns its result.
 
   The inputs are captured at the time of the call: you may write to them or free them right away. A
-  process that has 64 predictions which have not started waits here.
+  process that has 64 predictions which have not started waits here. The option `:state` is that of
+  `predict/3`.
 
   ## Example
 
@@ -209,18 +284,36 @@ defmodule Dala.ML.Gpu do
       iex> Dala.Gpu.Compute.read_list(output)
       [2.0, 4.0, 6.0]
   """
-  @spec predict_async(Model.t(), input()) :: {:ok, Prediction.t()} | {:error, Error.t()}
-  def predict_async(model, input) do
-    Model.check!(model)
-    with {:ok, buffers, nx?} <- inputs(model, input), do: start(model, buffers, nx?)
+  @spec predict_async(Model.t(), input(), state: State.t() | nil) ::
+          {:ok, Prediction.t()} | {:error, Error.t()}
+  def predict_async(model, input, opts \\ []) do
+    opts = Argument.options!(opts, state: nil)
+    target = target!(model, opts[:state])
+
+    with {:ok, buffers, nx?} <- Tensors.inputs(target.inputs, input),
+         do: start(target, buffers, nx?)
   end
 
-  defp start(model, buffers, nx?) do
+  defp start(target, buffers, nx?) do
     ref = make_ref()
 
-    with {:ok, native} <- Native.model_predict(model.ref, buffers, ref) do
+    with {:ok, native} <- submit(target, buffers, ref) do
+      outputs = target.outputs
+      {:ok, %Prediction{ref: ref, native: native, outputs: outputs, owner: self(), nx: nx?}}
+    end
+  end
+
+  defp submit(%Model{ref: model}, buffers, ref) do
+    with {:ok, native} <- Native.model_predict(model, buffers, ref) do
       Runtime.take_turn(&Native.model_turn/1)
-      {:ok, %Prediction{ref: ref, native: native, model: model, owner: self(), nx: nx?}}
+      {:ok, native}
+    end
+  end
+
+  defp submit(%State{ref: state}, buffers, ref) do
+    with {:ok, native} <- Native.state_predict(state, buffers, ref) do
+      Runtime.take_turn(&Native.state_turn(state, &1))
+      {:ok, native}
     end
   end
 
@@ -261,7 +354,7 @@ defmodule Dala.ML.Gpu do
   """
   @spec yield(Prediction.t(), timeout()) :: {:ok, output()} | {:error, Error.t()} | nil
   def yield(prediction, timeout) do
-    what = "a prediction returned by predict_async/2"
+    what = "a prediction returned by predict_async/3"
     %{ref: ref, owner: owner} = Argument.struct!(prediction, Prediction, what)
     timeout = Argument.timeout!(timeout)
 
@@ -302,7 +395,7 @@ defmodule Dala.ML.Gpu do
   end
 
   defp result(prediction, {:ok, outputs}),
-    do: {:ok, outputs(prediction.model, outputs, prediction.nx)}
+    do: {:ok, Tensors.outputs(prediction.outputs, outputs, prediction.nx)}
 
   defp result(_prediction, {:error, error}), do: {:error, error}
 
@@ -350,7 +443,7 @@ defmodule Dala.ML.Gpu do
   def top_k(output, opts \\ []) do
     opts = Argument.options!(opts, k: 5, labels: nil)
     k = k!(opts[:k])
-    buffer = as_buffer(output)
+    buffer = Tensors.as_buffer(output)
     labels = opts[:labels] && List.to_tuple(opts[:labels])
 
     lists =
@@ -378,54 +471,6 @@ defmodule Dala.ML.Gpu do
   """
   @spec available_models() :: [atom()]
   def available_models, do: Registry.names()
-
-  # The inputs in the model's order, and whether any of them is an Nx tensor.
-  defp inputs(model, input) do
-    with {:ok, tensors} <- in_order(model, input) do
-      {:ok, Enum.map(tensors, &Buffer.ref!(as_buffer(&1))), Enum.any?(tensors, &nx?/1)}
-    end
-  end
-
-  defp in_order(_model, tensors) when length(tensors) >= 0, do: {:ok, tensors}
-
-  defp in_order(model, tensors) when is_map(tensors) and not is_struct(tensors) do
-    given = Map.new(tensors, fn {name, tensor} -> {to_string(name), tensor} end)
-    names = Enum.map(model.inputs, & &1.name)
-    missing = Enum.reject(names, &is_map_key(given, &1))
-    unknown = given |> Map.keys() |> Enum.reject(&(&1 in names))
-
-    if missing == [] and unknown == [] do
-      {:ok, Enum.map(names, &Map.fetch!(given, &1))}
-    else
-      {:error,
-       %Error{
-         reason: :arity_mismatch,
-         message:
-           "the model takes the inputs #{Enum.map_join(names, ", ", &inspect/1)}, got " <>
-             (given |> Map.keys() |> Enum.map_join(", ", &inspect/1)),
-         details: %{missing: missing, unknown: unknown}
-       }}
-    end
-  end
-
-  defp in_order(_model, tensor), do: {:ok, [tensor]}
-
-  defp nx?(tensor), do: is_struct(tensor) and tensor.__struct__ == Nx.Tensor
-
-  defp as_buffer(tensor), do: if(nx?(tensor), do: NxBridge.from_nx(tensor), else: tensor)
-
-  defp outputs(model, outputs, nx?) do
-    tensors =
-      for {ref, dims, dtype} <- outputs do
-        buffer = %Buffer{ref: ref, shape: List.to_tuple(dims), dtype: dtype}
-        if nx?, do: NxBridge.to_nx(buffer), else: buffer
-      end
-
-    case {model.outputs, tensors} do
-      {[_one], [tensor]} -> tensor
-      {ports, several} -> ports |> Enum.map(& &1.name) |> Enum.zip(several) |> Map.new()
-    end
-  end
 
   defp rows(elements, shape) do
     case shape |> Tuple.to_list() |> Enum.reject(&(&1 == 1)) do

@@ -14,13 +14,15 @@ defmodule Dala.Nx.Backend do
   compiled.
   """
 
-  # A behaviour of Nx.Backend; not declared, because that would depend on Nx at compile time. The
-  # tests compare the callbacks with those of the Nx that is there. Further ones are of other versions.
+  # Implements the behaviour Nx.Backend without declaring it, because that would depend on Nx at
+  # compile time. The tests compare the callbacks with those of the installed Nx; further ones are
+  # of other versions.
 
   import Kernel, except: [max: 2, min: 2]
 
   alias Dala.Gpu.Compute.Buffer
-  alias Dala.Nx.{Contraction, Data, Device, Elementwise, Fallback, Layout, Reduction, Window}
+  alias Dala.Nx.{Contraction, Data, Device, Elementwise, Fallback, Layout, LinearAlgebra}
+  alias Dala.Nx.{Reduction, Transform, Window}
 
   @compile {:no_warn_undefined, [Nx, Nx.Backend, Nx.BinaryBackend]}
 
@@ -197,16 +199,15 @@ defmodule Dala.Nx.Backend do
   @doc false
   def as_type(out, tensor), do: Elementwise.as_type(out, tensor)
 
-  # Complex numbers are kept on the host.
+  # Parts of complex numbers
+
+  for op <- [:conjugate, :real, :imag] do
+    @doc false
+    def unquote(op)(out, tensor), do: Elementwise.part(unquote(op), out, tensor)
+  end
 
   @doc false
-  def conjugate(out, tensor), do: Fallback.run(:conjugate, out, [tensor])
-
-  @doc false
-  def real(out, tensor), do: Fallback.run(:real, out, [tensor])
-
-  @doc false
-  def imag(out, tensor), do: Fallback.run(:imag, out, [tensor])
+  def phase(out, tensor), do: Elementwise.part(:phase, out, tensor)
 
   # Layout
 
@@ -271,7 +272,7 @@ defmodule Dala.Nx.Backend do
   @doc false
   def conv(out, tensor, kernel, opts), do: Contraction.conv(out, tensor, kernel, opts)
 
-  # Several elements together
+  # Reductions, scans and sorting
 
   for op <- [:sum, :product, :reduce_max, :reduce_min] do
     @doc false
@@ -329,20 +330,28 @@ defmodule Dala.Nx.Backend do
 
   # Linear algebra and transforms
 
-  for op <- [:lu, :eigh] do
+  @doc false
+  def cholesky(out, tensor), do: LinearAlgebra.cholesky(out, tensor)
+
+  for op <- [:lu, :qr, :eigh, :svd] do
     @doc false
-    def unquote(op)(out, tensor, opts), do: Fallback.run(unquote(op), out, [tensor, opts])
+    def unquote(op)(out, tensor, opts), do: LinearAlgebra.unquote(op)(out, tensor, opts)
   end
 
   @doc false
-  def triangular_solve(out, a, b, opts), do: Fallback.run(:triangular_solve, out, [a, b, opts])
+  def triangular_solve(out, a, b, opts), do: LinearAlgebra.triangular_solve(out, a, b, opts)
 
   for op <- [:fft, :ifft] do
     @doc false
-    def unquote(op)(out, tensor, opts), do: Fallback.run(unquote(op), out, [tensor, opts])
+    def unquote(op)(out, tensor, opts), do: Transform.fft(unquote(op), out, tensor, opts)
   end
 
-  # What Nx composes of the operations above.
+  for op <- [:fft2, :ifft2] do
+    @doc false
+    def unquote(op)(out, tensor, opts), do: Transform.fft2(unquote(op), out, tensor, opts)
+  end
+
+  # Operations that Nx composes of those above
 
   @doc false
   def block(block, _out, args, fun), do: apply(fun, [block | args])

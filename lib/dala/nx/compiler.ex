@@ -9,7 +9,7 @@ defmodule Dala.Nx.Compiler do
   in the same way as functions.
 
   A call returns immediately with tensors of `Dala.Nx.Backend`, and reading them waits. `cond` and
-  `while` wait for their conditions, hooks for their values.
+  `while` wait for their conditions, unless these only depend on counters, and hooks for their values.
 
   ## Options
 
@@ -20,7 +20,7 @@ defmodule Dala.Nx.Compiler do
   compiled.
   """
 
-  # A behaviour of Nx.Defn.Compiler; see Dala.Nx.Backend on why that is not declared.
+  # Implements the behaviour Nx.Defn.Compiler; see Dala.Nx.Backend on why it is not declared.
 
   alias Dala.Nx.{Backend, Data, Program, ProgramTable}
 
@@ -43,7 +43,7 @@ defmodule Dala.Nx.Compiler do
         fn args_list -> Enum.map(args_list, &call(program, templates, &1)) end
 
       :unknown ->
-        # An expression of a later Nx: its own evaluator knows all of them.
+        # An expression of a later Nx, which its own evaluator supports.
         evaluate = on_device(fn -> Nx.Defn.Evaluator.__compile__(key, vars, fun, opts) end)
         fn args_list -> on_device(fn -> evaluate.(Enum.map(args_list, &thunks/1)) end) end
     end
@@ -92,6 +92,6 @@ defmodule Dala.Nx.Compiler do
         do: fn -> Program.on_device(if(is_function(arg, 0), do: arg.(), else: arg)) end
   end
 
-  # Constants that operations create on their way are to be of this backend.
+  # Constants that operations create must be on this backend.
   defp on_device(fun), do: Data.with_backend(Backend, fun)
 end

@@ -1,6 +1,7 @@
 defmodule Dala.Nx.Contraction do
   @moduledoc false
-  # Products of tensors: `dot` as a batched matrix product, `conv` as a convolution of images.
+  # Products of tensors: `dot` as a batched matrix product, `conv` as a 2-D convolution. A 3-D
+  # convolution is the sum of 2-D convolutions, one per layer of the filters.
 
   alias Dala.Gpu.Compute.Buffer
   alias Dala.Nx.{Data, Device, Fallback, Layout}
@@ -10,11 +11,11 @@ defmodule Dala.Nx.Contraction do
     if Data.runs?(:matmul, out.type, [left, right]) do
       {a, transposed_a, m} = rows(Data.buffer(left, out.type), left_batch, left_axes)
       {b, columns, n} = rows(Data.buffer(right, out.type), right_batch, right_axes)
-      batch = elem(a.shape, 0)
-      # The right one is a matrix of rows of n: what is contracted comes first.
+      batch = batch(left.shape, left_batch)
+      # The right operand is a matrix with n columns: the contracted axes come first.
       params = %{transpose_a: transposed_a, transpose_b: not columns}
-      dtype = Data.dtype(out.type)
-      Data.put_view(out, Device.compute(:matmul, [a, b], {batch, m, n}, dtype, params))
+      product = Device.compute(:matmul, [a, b], batch ++ [m, n], Data.dtype(out.type), params)
+      Data.put(out, shaped(product, Tuple.to_list(out.shape)))
     else
       args = [left, left_axes, left_batch, right, right_axes, right_batch]
       Fallback.run(:dot, out, args)
@@ -22,18 +23,26 @@ defmodule Dala.Nx.Contraction do
   end
 
   # A batch of matrices {free, contracted}, or {contracted, free} with true, and the number of free
-  # elements. Axes are only moved if neither order is there.
+  # elements. Axes are only transposed if the tensor has neither order.
   defp rows(%Buffer{shape: shape} = buffer, batch, contracted) do
     free = Layout.axes(shape) -- (batch ++ contracted)
-    [b, m, k] = Enum.map([batch, free, contracted], &size(shape, &1))
+    [m, k] = Enum.map([free, contracted], &size(shape, &1))
+    batch_dims = batch(shape, batch)
 
     if batch ++ contracted ++ free == Layout.axes(shape) and free != [] do
-      {Device.view(buffer, {b, k, m}), true, m}
+      {shaped(buffer, batch_dims ++ [k, m]), true, m}
     else
-      permuted = Layout.permute(buffer, batch ++ free ++ contracted)
-      {Device.view(permuted, {b, m, k}), false, m}
+      order = batch ++ free ++ contracted
+      ordered = if order == Enum.sort(order), do: buffer, else: Layout.permute(buffer, order)
+      {shaped(ordered, batch_dims ++ [m, k]), false, m}
     end
   end
+
+  defp shaped(%Buffer{shape: shape} = buffer, dims),
+    do: if(Tuple.to_list(shape) == dims, do: buffer, else: Device.view(buffer, dims))
+
+  defp batch(_shape, []), do: []
+  defp batch(shape, axes), do: [size(shape, axes)]
 
   defp size(shape, axes), do: axes |> Enum.map(&elem(shape, &1)) |> Enum.product()
 
@@ -41,7 +50,7 @@ defmodule Dala.Nx.Contraction do
   def conv(out, tensor, kernel, opts) do
     spatial = tuple_size(out.shape) - 2
 
-    if Data.runs?(:conv2d, out.type, [tensor, kernel]) and spatial in 0..2,
+    if Data.runs?(:conv2d, out.type, [tensor, kernel]) and spatial in 0..3,
       do: convolve(out, tensor, kernel, opts),
       else: Fallback.run(:conv, out, [tensor, kernel, opts])
   end
@@ -52,42 +61,44 @@ defmodule Dala.Nx.Contraction do
     back = opts[:output_permutation]
     last = last_channels(tuple_size(out.shape))
 
-    # What has its channels last stays so, which is faster on CPUs.
+    # Operands with channels last stay so, which is faster on CPUs.
     {input, layout} =
-      if opts[:input_permutation] == last and back == last and opts[:batch_group_size] == 1,
-        do: {input, :nhwc},
-        else: {Layout.permute(input, opts[:input_permutation]), :nchw}
+      if opts[:input_permutation] == last and back == last and opts[:batch_group_size] == 1 and
+           tuple_size(out.shape) < 5,
+         do: {input, :nhwc},
+         else: {Layout.permute(input, opts[:input_permutation]), :nchw}
 
     {input, padding} = spread(input, layout, opts)
     {input, groups} = batch_groups(input, opts)
 
+    shape = conv_shape(out.shape, layout, back)
+
+    params = %{
+      stride: opts[:strides],
+      pad: padding,
+      dilation: opts[:kernel_dilation],
+      groups: groups,
+      layout: layout
+    }
+
     result =
-      two_dimensional(
-        [input, weights],
-        layout,
-        conv_shape(out.shape, layout, back),
-        %{
-          stride: opts[:strides],
-          pad: padding,
-          dilation: opts[:kernel_dilation],
-          groups: groups,
-          layout: layout
-        }
-      )
+      if tuple_size(shape) == 5,
+        do: three_dimensional([input, weights], shape, params),
+        else: two_dimensional([input, weights], layout, shape, params)
 
     Data.put(out, if(layout == :nhwc, do: result, else: Layout.permute(result, restore(back))))
   end
 
-  # The permutation that brings {n, c, ...} out of {n, ..., c}.
+  # The permutation from {n, ..., c} to {n, c, ...}.
   defp last_channels(rank), do: [0, rank - 1 | Enum.to_list(1..(rank - 2)//1)]
 
-  # `back` says where in the output {n, c, ...} are; the result of the kernel is in that order.
+  # `back` has the positions of {n, c, ...} in the output; the kernel's result is in that order.
   defp restore(back), do: Layout.inverse(back)
 
   defp conv_shape(shape, :nhwc, _back), do: shape
   defp conv_shape(shape, :nchw, back), do: back |> Enum.map(&elem(shape, &1)) |> List.to_tuple()
 
-  # The kernel pads with nothing but a few zeros around; everything else is padded before.
+  # The kernel only supports a small zero padding; any other padding is applied before.
   defp spread(input, layout, opts) do
     dilation = opts[:input_dilation]
     padding = opts[:padding]
@@ -116,7 +127,7 @@ defmodule Dala.Nx.Contraction do
 
   defp none_of(_edges), do: {0, 0}
 
-  # Groups along the batch, each with its own filters, are groups of channels of a smaller batch.
+  # Groups along the batch, each with its own filters, become groups of channels of a smaller batch.
   defp batch_groups(input, opts) do
     case opts[:batch_group_size] do
       1 ->
@@ -153,5 +164,45 @@ defmodule Dala.Nx.Contraction do
   defp lengthen_shape(shape, layout, ones) do
     {front, rest} = shape |> Tuple.to_list() |> Enum.split(if(layout == :nhwc, do: 1, else: 2))
     List.to_tuple(front ++ ones ++ rest)
+  end
+
+  # With the depth as the leading axis, the part of the volume under a layer of the filters is a
+  # batch of images.
+  defp three_dimensional([input, weights], {n, co, depth, height, width}, params) do
+    %{stride: [stride | strides], pad: [edges | pads], dilation: [dilation | dilations]} = params
+    flat = %{params | stride: strides, pad: pads, dilation: dilations}
+    {_co, _ci, layers, kh, kw} = weights.shape
+    volume = input |> pad_depth(edges) |> Layout.permute([2, 0, 1, 3, 4])
+    {_d, _n, c, h, w} = volume.shape
+    shape = {depth * n, co, height, width}
+
+    sum =
+      for layer <- 0..(layers - 1)//1, reduce: nil do
+        sum ->
+          starts = [layer * dilation, 0, 0, 0, 0]
+          part = Layout.part(volume, {depth, n, c, h, w}, starts, [stride, 1, 1, 1, 1])
+          images = Device.view(part, {depth * n, c, h, w})
+          filters = layer_of(weights, layer, kh, kw)
+          product = two_dimensional([images, filters], :nchw, shape, flat)
+
+          if sum,
+            do: Device.compute(:elementwise_add, [sum, product], shape, sum.dtype),
+            else: product
+      end
+
+    sum |> Device.view({depth, n, co, height, width}) |> Layout.permute([1, 2, 0, 3, 4])
+  end
+
+  defp pad_depth(buffer, {0, 0}), do: buffer
+
+  defp pad_depth(%Buffer{shape: shape, dtype: dtype} = buffer, {low, high}) do
+    padded = put_elem(shape, 2, elem(shape, 2) + low + high)
+    params = %{low: [0, 0, low, 0, 0], high: [0, 0, high, 0, 0]}
+    Device.compute(:pad, [buffer], padded, dtype, params)
+  end
+
+  defp layer_of(%Buffer{shape: {co, ci, _layers, _, _}} = weights, layer, kh, kw) do
+    part = Layout.part(weights, {co, ci, 1, kh, kw}, [0, 0, layer, 0, 0], List.duplicate(1, 5))
+    Device.view(part, {co, ci, kh, kw})
   end
 end

@@ -1,8 +1,8 @@
 defmodule Dala.Nx.Data do
   @moduledoc false
-  # The content of tensors of `Dala.Nx.Backend`: a buffer on the device, or a binary on the host. On
-  # the host are elements of a type that buffers do not have, and single numbers, which most often
-  # take part in one operation and are converted to its type before they are uploaded.
+  # The content of tensors of `Dala.Nx.Backend`: a buffer on the device, or a binary on the host.
+  # Elements of a type that buffers do not have stay on the host, and so do scalars, which are
+  # usually an operand of one operation and are converted to its type before they are uploaded.
 
   alias Dala.Gpu.Compute
   alias Dala.Gpu.Compute.{Buffer, Error, Kernel}
@@ -28,7 +28,7 @@ defmodule Dala.Nx.Data do
   @spec kernel?(atom(), nx_type()) :: boolean()
   def kernel?(kernel, type), do: is_map_key(kernels(), {kernel, dtype(type)})
 
-  @doc "Returns whether all of these are on the device, or can be brought there."
+  @doc "Returns whether all of these are on the device, or can be copied to it."
   @spec bufferable?([tensor()]) :: boolean()
   def bufferable?(tensors), do: Enum.all?(tensors, &(dtype(&1.type) != nil))
 
@@ -47,13 +47,13 @@ defmodule Dala.Nx.Data do
   def put(out, content), do: %{out | data: %{__struct__: @backend, content: content}}
 
   @doc """
-  Gives a tensor the content of a buffer, which may have another shape, or be that of a tensor: each
-  tensor has a buffer of its own, so that one can be deallocated without the others.
+  Gives a tensor the content of a buffer, which may have another shape or belong to another tensor.
+  Each tensor has its own buffer, so that one can be deallocated without the others.
   """
   @spec put_view(tensor(), Buffer.t()) :: tensor()
   def put_view(%{shape: shape} = out, buffer), do: put(out, Device.view(buffer, shape))
 
-  @doc "Gives a tensor the elements of a binary, without a copy where the device allows it."
+  @doc "Gives a tensor the elements of a binary, without a copy if the device allows it."
   @spec from_binary(tensor(), binary()) :: tensor()
   def from_binary(%{type: {_, bits} = type, shape: shape} = out, binary) do
     case dtype(type) do
@@ -84,7 +84,7 @@ defmodule Dala.Nx.Data do
     end
   end
 
-  @doc "Returns the number of a tensor that is a single one on the host, or nil."
+  @doc "Returns the number of a scalar that is on the host, or nil."
   @spec number(tensor()) :: number() | nil
   def number(%{shape: {}} = tensor) do
     with binary when is_binary(binary) <- content(tensor),
@@ -96,6 +96,22 @@ defmodule Dala.Nx.Data do
   end
 
   def number(_tensor), do: nil
+
+  @doc "Returns whether all of these tensors are scalars on the host."
+  @spec numbers?([tensor()]) :: boolean()
+  def numbers?(tensors), do: Enum.all?(tensors, &number?/1)
+
+  defp number?(%{data: %{__struct__: @backend, content: %Buffer{}}}), do: false
+
+  defp number?(%{type: {_, bits}, shape: shape} = tensor),
+    do: Tuple.product(shape) == 1 and bit_size(content(tensor)) == bits
+
+  @doc "Computes a callback of the backend for such scalars by `Nx.BinaryBackend`."
+  @spec on_host(atom(), tensor(), [tensor()]) :: tensor()
+  def on_host(op, out, tensors) do
+    result = apply(Nx.BinaryBackend, op, [out | Enum.map(tensors, &to_host/1)])
+    put(out, Nx.to_binary(result))
+  end
 
   @doc "Reads the elements of a tensor, or the first `count`, as a binary."
   @spec read(tensor(), non_neg_integer() | nil) :: binary()
@@ -158,7 +174,7 @@ defmodule Dala.Nx.Data do
   def template(like, shape, type),
     do: %{like | shape: shape, type: type, names: List.duplicate(nil, tuple_size(shape))}
 
-  # Which types and kernels there are is asked once. Custom kernels are of no interest here.
+  # Types and kernels are looked up once. Custom kernels do not matter here.
   defp dtypes, do: support(:dtypes)
   defp kernels, do: support(:kernels)
 

@@ -1,11 +1,11 @@
 defmodule Dala.Nx.Device do
   @moduledoc false
-  # What the operations of `Dala.Nx.Backend` do on the device: run a kernel into a new buffer, view a
-  # buffer under another shape, and bring elements there.
+  # The primitives of `Dala.Nx.Backend` on the device: running a kernel into a new buffer, viewing a
+  # buffer under another shape, and uploading elements.
   #
-  # While `record/1` runs, nothing is computed: the same calls collect the stages of a pipeline, with
-  # temporary buffers between them. That is how `Dala.Nx.Compiler` turns a sequence of operations
-  # into one command. Whatever needs the content of a buffer cannot be recorded.
+  # While `record/1` runs, nothing is computed: the same calls collect the stages of a pipeline,
+  # with temporary buffers between them. `Dala.Nx.Compiler` thus turns a sequence of operations into
+  # one command. Operations that need the content of a buffer cannot be recorded.
 
   alias Dala.Gpu.Compute.{Buffer, Kernel}
 
@@ -23,13 +23,13 @@ defmodule Dala.Nx.Device do
     end
   end
 
-  @doc "The same content under another shape, or as another type of the same size."
+  @doc "The same bytes under another shape, or as elements of another type."
   @spec view(Buffer.t(), Buffer.shape() | [non_neg_integer()], Buffer.dtype() | nil) :: Buffer.t()
   def view(%Buffer{dtype: own} = buffer, shape, dtype \\ nil) do
     case Process.get(@recording) do
       nil -> Buffer.view(buffer, shape, dtype)
       stages when dtype in [nil, own] -> reshape(stages, buffer, shape)
-      _stages -> cannot_record()
+      stages -> add(stages, :bitcast, [buffer], shape, dtype, %{})
     end
   end
 
@@ -45,13 +45,12 @@ defmodule Dala.Nx.Device do
     if Process.get(@recording), do: cannot_record(), else: Buffer.read_result(buffer, count)
   end
 
-  @doc "Frees a buffer; what is recorded has no memory of its own."
+  @doc "Frees a buffer. Recorded buffers have no memory of their own."
   @spec free(Buffer.t()) :: :ok
   def free(buffer), do: if(Process.get(@recording), do: :ok, else: Buffer.free(buffer))
 
   @doc """
-  Collects the stages of what a function does. Returns `{result, stages}`, or `:error` if it reads a
-  buffer.
+  Records the stages of a function. Returns `{result, stages}`, or `:error` if it reads a buffer.
   """
   @spec record((() -> result)) :: {result, [stage()]} | :error when result: term()
   def record(fun) do
@@ -64,7 +63,7 @@ defmodule Dala.Nx.Device do
     Process.delete(@recording)
   end
 
-  @doc "Gives up recording, for what only takes place on the host."
+  @doc "Aborts recording, for operations that run on the host."
   @spec host_only() :: :ok
   def host_only, do: if(Process.get(@recording), do: cannot_record(), else: :ok)
 

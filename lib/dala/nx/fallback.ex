@@ -52,8 +52,8 @@ defmodule Dala.Nx.Fallback do
   end
 
   @doc """
-  Calls a function on copies of the arguments in `Nx.BinaryBackend`, for what that has no callback
-  for: `Nx.Shared.optional/4` comes with its own implementation.
+  Calls a function on copies of the arguments in `Nx.BinaryBackend`, for operations without a
+  callback there: `Nx.Shared.optional/4` passes its own implementation.
   """
   @spec call(atom(), [term()], fun()) :: tuple() | map()
   def call(op, args, fun) do
@@ -63,7 +63,7 @@ defmodule Dala.Nx.Fallback do
     to_device(result, result)
   end
 
-  # Within, constants that a function given by the user creates must not come to the device either.
+  # Meanwhile, constants that the user's function creates must not be copied to the device either.
   defp on_host(fun), do: Data.with_backend(Nx.BinaryBackend, fun)
 
   defp to_host(%{__struct__: Nx.Tensor} = tensor), do: Data.to_host(tensor)

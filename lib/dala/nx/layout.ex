@@ -1,13 +1,13 @@
 defmodule Dala.Nx.Layout do
   @moduledoc false
-  # Operations of `Dala.Nx.Backend` that move elements and compute nothing.
+  # Operations of `Dala.Nx.Backend` that only move elements.
 
   alias Dala.Gpu.Compute.Buffer
   alias Dala.Nx.{Data, Device, Fallback}
 
   @compile {:no_warn_undefined, [Nx]}
 
-  # `Device.compute/5` takes at most as many inputs.
+  # The maximum number of inputs of `Device.compute/5`.
   @most_inputs 1024
 
   @doc "The same elements under another shape, or as another type of the same size."
@@ -62,7 +62,7 @@ defmodule Dala.Nx.Layout do
       else: Device.compute(:transpose, [buffer], permuted, buffer.dtype, %{axes: axes})
   end
 
-  @doc "The order of axes that takes a permutation back."
+  @doc "The inverse of a permutation."
   @spec inverse([non_neg_integer()]) :: [non_neg_integer()]
   def inverse(axes) do
     axes |> Enum.with_index() |> Enum.sort() |> Enum.map(&elem(&1, 1))
@@ -96,7 +96,7 @@ defmodule Dala.Nx.Layout do
       number when is_number(number) and abs(number) <= 0x1F_FFFF_FFFF_FFFF ->
         pad_buffer(buffer, number, config, out)
 
-      # The value is known to the device alone, or not to be written as a number.
+      # The value is only known on the device, or cannot be written as a number.
       _other ->
         inside = List.duplicate(1, tuple_size(buffer.shape)) |> List.to_tuple()
         value = Device.view(Data.buffer(value, out.type), inside)
@@ -113,8 +113,8 @@ defmodule Dala.Nx.Layout do
     })
   end
 
-  # First what negative edges remove, then the rest is put into a tensor full of the value. An edge
-  # may end between two elements that the interior padding moves apart.
+  # Negative edges are cropped first, then the rest is put into a tensor filled with the value. An
+  # edge may end within the interior padding between two elements.
   defp surround(buffer, value, config, shape) do
     dims = Tuple.to_list(buffer.shape)
 
@@ -176,8 +176,8 @@ defmodule Dala.Nx.Layout do
     end
   end
 
-  # Where a part begins may be a tensor, which is read: the kernels take numbers. A part that would
-  # reach beyond the end begins earlier.
+  # The start of a slice may be a tensor, which is read, since the kernels take numbers. A slice
+  # that would extend past the end starts earlier.
   defp clamp(starts, shape, lengths) do
     Enum.zip_with([Tuple.to_list(shape), starts, lengths], fn [dim, start, length] ->
       start = if is_integer(start), do: start, else: Nx.to_number(start)
@@ -245,7 +245,7 @@ defmodule Dala.Nx.Layout do
     end
   end
 
-  @doc "Adds slices, or puts them in place of others, at given places."
+  @doc "Adds or writes slices at indices."
   @spec scatter(atom(), Data.tensor(), Data.tensor(), Data.tensor(), Data.tensor(), keyword()) ::
           Data.tensor()
   def scatter(op, out, tensor, indices, updates, opts) do
@@ -262,7 +262,7 @@ defmodule Dala.Nx.Layout do
     end
   end
 
-  # The axes that indices are for, then the others.
+  # The indexed axes, then the others.
   defp in_front(tensor, opts) do
     all = axes(tensor.shape)
     first = opts[:axes] || all

@@ -7,26 +7,24 @@ defmodule Dala.Nx.Plan do
   alias Dala.Gpu.Compute.{Buffer, Command, Error, Native, Pipeline, Runtime, Watcher}
   alias Dala.Nx.{Data, Device}
 
-  @enforce_keys [:pipeline, :inputs, :ports, :outputs, :results]
-  defstruct [:pipeline, :inputs, :ports, :outputs, :results]
+  @enforce_keys [:pipeline, :inputs, :results]
+  defstruct [:pipeline, :inputs, :results]
 
   @typedoc """
-  `inputs` are the indices of the parameters that `ports` stand for. `results` say for each result
+  `inputs` are the indices of the parameters that the pipeline takes. `results` say for each result
   whether it is an output, a parameter, or always the same.
   """
   @type t :: %__MODULE__{
           pipeline: Pipeline.t(),
           inputs: [non_neg_integer()],
-          ports: [reference()],
-          outputs: [reference()],
           results: [{Data.tensor(), {:output | :param, non_neg_integer()} | {:content, term()}}]
         }
 
   @doc """
-  Records what a function of tensors does.
+  Records a function of tensors.
 
-  `params` are the indices and templates of its parameters. Returns nil if there is nothing to
-  record, or something that a pipeline cannot do.
+  `params` are the indices and templates of its parameters. Returns nil if the function has no
+  operation, or one that a pipeline cannot run.
   """
   @spec new([{non_neg_integer(), Data.tensor()}], (tuple() -> [Data.tensor()])) :: t() | nil
   def new(params, fun) do
@@ -41,7 +39,7 @@ defmodule Dala.Nx.Plan do
     end
   end
 
-  # As a tensor is that has no vectorized axes.
+  # Like a tensor without vectorized axes.
   defp plain(%{vectorized_axes: axes, shape: shape, names: names} = template) when axes != [] do
     {more_names, sizes} = Enum.unzip(axes)
     shape = List.to_tuple(sizes ++ Tuple.to_list(shape))
@@ -54,7 +52,7 @@ defmodule Dala.Nx.Plan do
 
   defp port(shape, dtype) do
     Runtime.ensure!()
-    ref = shape |> Tuple.to_list() |> Native.buffer_port(dtype) |> Error.value!()
+    ref = shape |> Tuple.to_list() |> Native.buffer_temporary(dtype) |> Error.value!()
     %Buffer{ref: ref, shape: shape, dtype: dtype}
   end
 
@@ -79,11 +77,13 @@ defmodule Dala.Nx.Plan do
     outputs_by_ref = Map.new(outputs)
     inputs = Enum.sort(Map.keys(ports))
 
+    pipeline = pipeline(stages, outputs_by_ref)
+    output_ports = Enum.map(outputs, fn {_ref, port} -> port.ref end)
+    :ok = Native.pipeline_ports(pipeline.ref, Enum.map(inputs, &ports[&1].ref), output_ports)
+
     %__MODULE__{
-      pipeline: pipeline(stages, outputs_by_ref),
+      pipeline: pipeline,
       inputs: inputs,
-      ports: Enum.map(inputs, &ports[&1].ref),
-      outputs: Enum.map(outputs, fn {_ref, port} -> port.ref end),
       results: Enum.map(results, &{%{&1 | data: nil}, source(&1.data.content, places, params)})
     }
   end
@@ -93,8 +93,7 @@ defmodule Dala.Nx.Plan do
 
     Enum.reduce(stages, Pipeline.new(), fn {kernel, inputs, output, params}, pipeline ->
       inputs = Enum.map(inputs, swap)
-      # The struct would collect all stages once more.
-      %{Pipeline.run_kernel(pipeline, kernel, inputs, swap.(output), params) | stages: []}
+      Pipeline.run_kernel(pipeline, kernel, inputs, swap.(output), params)
     end)
   end
 
@@ -130,9 +129,9 @@ defmodule Dala.Nx.Plan do
     results
   end
 
-  defp call(%{pipeline: %{ref: ref}} = plan, inputs) do
-    with :lengthy <- Native.pipeline_call(ref, plan.ports, inputs, plan.outputs),
-         do: Native.pipeline_call_dirty(ref, plan.ports, inputs, plan.outputs)
+  defp call(%{pipeline: %{ref: ref}}, inputs) do
+    with :lengthy <- Native.pipeline_call(ref, inputs),
+         do: Native.pipeline_call_dirty(ref, inputs)
   end
 
   # Each result has a buffer of its own.

@@ -16,7 +16,8 @@ defmodule Dala.Nx.Program do
   #     {:elem, value, index}                of a tuple
   #     {:tuple, values}
   #     {:cond, predicate, then, else}       programs that also see the values so far
-  #     {:while, initial, condition, body}   programs of their own, whose parameters are the state
+  #     {:while, initial, condition, body, control}   programs of their own, whose parameters are the
+  #                                          state; control may tell the condition without a read
   #     {:fun, arity, program}
   #     {:apply, program, args}
   #     {:hooks, [{callback, values}]}
@@ -26,7 +27,7 @@ defmodule Dala.Nx.Program do
   # last use.
 
   alias Dala.Gpu.Compute.Buffer
-  alias Dala.Nx.{Backend, Data, Device, Plan}
+  alias Dala.Nx.{Backend, Data, Device, LoopControl, Plan}
 
   @compile {:no_warn_undefined, [Nx, Nx.Defn.Composite, Nx.Defn.Tree]}
 
@@ -62,8 +63,9 @@ defmodule Dala.Nx.Program do
     defexception [:message]
   end
 
-  # A scope is what is computed together: the branches of a cond, and bodies of loops and functions,
-  # have their own. `ids` are the values of nodes, including those of scopes around this one.
+  # A scope is a sequence of steps that run together: the branches of a cond, and the bodies of
+  # loops and functions, have their own. `ids` are the values of nodes, including those of enclosing
+  # scopes.
   defp scope(roots, %{next: next, hooks: hooks}, outer_ids, build) do
     state = %{
       next: next,
@@ -76,7 +78,7 @@ defmodule Dala.Nx.Program do
     build.(state)
   end
 
-  # What sees only its parameters may become a plan.
+  # A scope that only refers to its parameters can become a plan.
   defp finish(results, state, alone?) do
     steps = Enum.reverse(state.steps)
     program = %__MODULE__{steps: steps, results: results, frees: frees(steps, results)}
@@ -92,7 +94,7 @@ defmodule Dala.Nx.Program do
     Plan.new(params, fn tensors -> run(program, tensors, %{}) end)
   end
 
-  # A program of its own, whose values continue the numbering of the program around it.
+  # A separate program whose values continue the numbering of the enclosing program.
   defp sub(exprs, state, outer_ids) do
     {values, inner} = scope(exprs, state, outer_ids, fn inner -> visit_all(exprs, inner) end)
     {finish(values, inner, outer_ids == %{}), %{state | next: inner.next}}
@@ -144,7 +146,7 @@ defmodule Dala.Nx.Program do
   defp visit(:cond, [[{predicate, body} | clauses], last], _node, state) do
     {predicate, state} = visit(predicate, state)
     otherwise = if clauses == [], do: last, else: {:cond, clauses, last}
-    # What the branches share with this scope is computed here, and once.
+    # Values that the branches share with this scope are computed here, once.
     state = shared([body, otherwise], state)
     {then_program, state} = branch(body, state)
     {else_program, state} = branch(otherwise, state)
@@ -155,7 +157,7 @@ defmodule Dala.Nx.Program do
     {initial, state} = composite(initial, state)
     {condition, state} = sub([condition], state, %{})
     {body, state} = sub(leaves(body), state, %{})
-    step({:while, initial, condition, body}, state)
+    step({:while, initial, condition, body, LoopControl.new(condition, body)}, state)
   end
 
   defp visit(:fun, [args, body, _mfa], _node, state) do
@@ -246,7 +248,7 @@ defmodule Dala.Nx.Program do
         step({:cond, predicate, then_program, else_program}, inner)
       end)
 
-    # Where the branches are tuples, so is the value.
+    # If the branches are tuples, so is the value.
     {{true, finish([value], inner, false)}, %{state | next: inner.next}}
   end
 
@@ -255,7 +257,7 @@ defmodule Dala.Nx.Program do
     {{single?(body), program}, state}
   end
 
-  # Visits, in this scope, the nodes within branches that belong to it.
+  # Visits the nodes within branches that belong to this scope.
   defp shared(branches, state) do
     {state, _seen} =
       branches |> Enum.flat_map(&branch_leaves/1) |> Enum.reduce({state, %{}}, &find_shared/2)
@@ -314,8 +316,8 @@ defmodule Dala.Nx.Program do
     Data.put(tensor, Data.content(tensor))
   end
 
-  # Which values end with which step. Only the result of an operation is owned by its step alone, and
-  # only while nothing but operations takes it: loops and hooks may pass it on.
+  # The values whose live range ends at each step. Only the result of an operation is owned by its
+  # step alone, and only if no loop or hook takes it, since these may pass it on.
   defp frees(steps, results) do
     owned =
       for {value, {kind, _, _, _}} <- steps,
@@ -346,7 +348,7 @@ defmodule Dala.Nx.Program do
 
   defp passed_on({:elem, value, _index}), do: [value]
   defp passed_on({:tuple, values}), do: values
-  defp passed_on({:while, initial, _condition, _body}), do: [initial]
+  defp passed_on({:while, initial, _condition, _body, _control}), do: [initial]
   defp passed_on({:apply, _program, values}), do: values
   defp passed_on({:hooks, hooks}), do: Enum.flat_map(hooks, fn {_, _, values} -> values end)
 
@@ -355,7 +357,7 @@ defmodule Dala.Nx.Program do
 
   defp passed_on(_step), do: []
 
-  # The values of scopes around it that a branch uses.
+  # The values of enclosing scopes that a branch uses.
   defp captured(program) do
     own = Map.new(program.steps, fn {value, _step} -> {value, true} end)
 
@@ -381,7 +383,7 @@ defmodule Dala.Nx.Program do
     if program.plan == nil, do: separate(program, results), else: results
   end
 
-  # Only what an operation has made, and for its first use as a result, is not shared with another
+  # Only the result of an operation, at its first use as a result, is not shared with another
   # tensor.
   defp separate(program, results) do
     made = for {value, {kind, _, _, _}} <- program.steps, kind in [:call, :create], do: value
@@ -452,10 +454,15 @@ defmodule Dala.Nx.Program do
     packed(run(program, params, values), single)
   end
 
-  defp perform({:while, initial, condition, body}, _params, values) do
+  defp perform({:while, initial, condition, body, control}, _params, values) do
     initial = Map.fetch!(values, initial)
     state = if is_tuple(initial), do: initial, else: {initial}
-    state = loop(state, condition, body)
+
+    state =
+      if LoopControl.known?(control, state),
+        do: counted(state, control, body),
+        else: loop(state, condition, body)
+
     if is_tuple(initial), do: state, else: elem(state, 0)
   end
 
@@ -494,6 +501,19 @@ defmodule Dala.Nx.Program do
     if true?(predicate),
       do: body |> run(state, %{}) |> List.to_tuple() |> loop(condition, body),
       else: state
+  end
+
+  # The numbers that control the loop are computed on the host, while the device computes the rest.
+  defp counted(state, control, body) do
+    [predicate] = run(control.condition, state, %{})
+
+    if true?(predicate) do
+      numbers = run(control.next, state, %{})
+      next = body |> run(state, %{}) |> List.to_tuple()
+      counted(LoopControl.put(control, next, numbers), control, body)
+    else
+      state
+    end
   end
 
   defp true?(tensor), do: Nx.to_number(tensor) != 0

@@ -10,7 +10,7 @@ defmodule Dala.Nx.ProgramTable do
 
   # Programs hold constants on the device; when there are this many, all are dropped.
   @most_programs 512
-  # A closure over more words than this is not worth to be compared with others.
+  # A closure over more words than this is not cached, since comparing it is too expensive.
   @most_words 20_000
 
   @spec start_link(term()) :: GenServer.on_start()
@@ -22,7 +22,7 @@ defmodule Dala.Nx.ProgramTable do
     {:ok, nil}
   end
 
-  @doc "Returns what was built for a function and types, or builds it."
+  @doc "Returns the program of a function and its argument types, and builds it if necessary."
   @spec fetch(fun(), term(), (() -> built)) :: built when built: term()
   def fetch(fun, types, build) do
     if small?(fun), do: fetch_small({fun, types}, build), else: build.()
@@ -50,7 +50,7 @@ defmodule Dala.Nx.ProgramTable do
     :ok
   end
 
-  # A closure over tensors would keep them alive, so it is not kept.
+  # Caching a closure over tensors would keep them alive.
   defp small?(fun) do
     {:env, env} = :erlang.fun_info(fun, :env)
     :erts_debug.flat_size(env) <= @most_words and not tensor?(env)

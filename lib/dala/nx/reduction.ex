@@ -1,7 +1,6 @@
 defmodule Dala.Nx.Reduction do
   @moduledoc false
-  # Operations of `Dala.Nx.Backend` that take several elements together: along axes, up to an
-  # element, and in order.
+  # Operations of `Dala.Nx.Backend` that combine several elements: reductions, scans and sorting.
 
   alias Dala.Gpu.Compute.Buffer
   alias Dala.Nx.{Data, Device, Elementwise, Fallback, Layout}
@@ -13,7 +12,7 @@ defmodule Dala.Nx.Reduction do
     reduce_min: :reduce_min
   }
 
-  # What sums and products of integers can be accumulated in without a cast before.
+  # The types in which kernels accumulate sums and products of integers without a prior cast.
   @wide [{:s, 64}, {:f, 32}, {:f, 64}]
 
   @spec reduce(atom(), Data.tensor(), Data.tensor(), keyword()) :: Data.tensor()
@@ -37,7 +36,7 @@ defmodule Dala.Nx.Reduction do
   defp input_type({:u, bits} = type, {:u, 64}) when bits < 64, do: type
   defp input_type(_type, out), do: out
 
-  # Unsigned integers that are added up modulo 2^64 have the same bits as signed ones.
+  # Unsigned integers added modulo 2^64 have the same bits as signed ones.
   defp run(kernel, %Buffer{dtype: own} = buffer, shape, :u64, params) when own != :u64,
     do: kernel |> Device.compute([buffer], shape, :s64, params) |> Device.view(shape, :u64)
 
@@ -70,7 +69,7 @@ defmodule Dala.Nx.Reduction do
     end
   end
 
-  # The types that kernels give places in.
+  # The types in which kernels return indices.
   @index_types [{:s, 64}, {:s, 32}, {:u, 32}]
 
   @spec arg(:argmax | :argmin, Data.tensor(), Data.tensor(), keyword()) :: Data.tensor()
@@ -87,7 +86,7 @@ defmodule Dala.Nx.Reduction do
   defp places(_op, %Buffer{shape: {}}, shape, type, _axis, _tie_break),
     do: Buffer.zeros(shape, Data.dtype(type))
 
-  # The last of equal elements is the first from the other end.
+  # The last of equal elements is the first in reverse order.
   defp places(op, buffer, shape, type, axis, :high) do
     params = if axis, do: %{axes: [axis]}, else: %{}
     reversed = Device.compute(:reverse, [buffer], buffer.shape, buffer.dtype, params)
@@ -114,7 +113,7 @@ defmodule Dala.Nx.Reduction do
     end
   end
 
-  @doc "Elements, or their places, in order."
+  @doc "Sorts elements, or their indices."
   @spec sort(:sort | :argsort, Data.tensor(), Data.tensor(), keyword()) :: Data.tensor()
   def sort(op, out, tensor, opts) do
     if Data.kernel?(op, tensor.type) and Data.bufferable?([out]) do
@@ -133,8 +132,8 @@ defmodule Dala.Nx.Reduction do
 
   defp ordered(op, %Buffer{dtype: dtype} = buffer, out, axis, :desc)
        when dtype in [:f16, :bf16, :f32, :f64] do
-    # Kernels place NaN last in both directions, Nx places it first when the largest comes first.
-    # The order from the other end keeps equal elements in theirs.
+    # Kernels place NaN last in both directions, Nx places it first in descending order. Sorting the
+    # reversed elements keeps the sort stable.
     case op do
       :sort ->
         flip(ordered(:sort, buffer, out, axis, :asc), axis)
@@ -160,7 +159,7 @@ defmodule Dala.Nx.Reduction do
   defp flip(%Buffer{shape: shape, dtype: dtype} = buffer, axis),
     do: Device.compute(:reverse, [buffer], shape, dtype, %{axes: [axis]})
 
-  @doc "The k largest elements of the last axis and their places."
+  @doc "The k largest elements of the last axis and their indices."
   @spec top_k({Data.tensor(), Data.tensor()}, Data.tensor(), keyword()) ::
           {Data.tensor(), Data.tensor()}
   def top_k({values, places}, tensor, _opts) do

@@ -1,10 +1,10 @@
 defmodule Dala.Nx.Window do
   @moduledoc false
-  # Reductions of windows, and the scattering of what windows have selected.
+  # Reductions over windows, and scattering to the elements that windows select.
   #
-  # A window is reduced one axis at a time: the elements at each place of the window are a slice with
-  # the stride of the windows, and the slices are combined. Along a long window, results for windows
-  # of half the length are combined instead.
+  # For types without a kernel, windows are reduced one axis at a time: the elements at each
+  # position of the window are a strided slice, and the slices are combined. For long windows, the
+  # results of windows of half the length are combined instead.
 
   alias Dala.Gpu.Compute.Buffer
   alias Dala.Nx.{Data, Device, Fallback, Layout}
@@ -19,7 +19,7 @@ defmodule Dala.Nx.Window do
   }
 
   @short 8
-  # For how many places of a window the selection is computed one by one.
+  # The largest number of window positions for which the selection is computed one by one.
   @most_places 256
 
   @spec reduce(atom(), Data.tensor(), Data.tensor(), tuple(), keyword()) :: Data.tensor()
@@ -27,12 +27,37 @@ defmodule Dala.Nx.Window do
     if Data.runs?(Map.fetch!(@kernels, op), out.type, [tensor]) do
       buffer = Data.buffer(tensor, out.type)
 
-      if op == :window_max and pool?(buffer, window, opts),
-        do: Data.put(out, pool(buffer, out, window, opts)),
-        else: Data.put_view(out, windows(op, buffer, out, window, opts))
+      cond do
+        op == :window_max and pool?(buffer, window, opts) ->
+          Data.put(out, pool(buffer, out, window, opts))
+
+        slides?(op, out, opts) ->
+          Data.put(out, slide(op, buffer, out, window, opts))
+
+        true ->
+          Data.put_view(out, windows(op, buffer, out, window, opts))
+      end
     else
       Fallback.run(op, out, [tensor, window, opts])
     end
+  end
+
+  # Most types have a kernel for windows of any kind.
+  defp slides?(op, out, opts) do
+    Data.kernel?(op, out.type) and out.shape != {} and
+      Enum.all?(opts[:padding], fn {low, high} -> low >= 0 and high >= 0 end)
+  end
+
+  defp slide(op, buffer, out, window, opts) do
+    {low, high} = Enum.unzip(opts[:padding])
+
+    Device.compute(op, [buffer], out.shape, buffer.dtype, %{
+      size: Tuple.to_list(window),
+      stride: opts[:strides],
+      low: low,
+      high: high,
+      dilation: opts[:window_dilations]
+    })
   end
 
   # Pooling of {n, c, h, w} or {n, h, w, c} has a kernel of its own.
@@ -124,7 +149,7 @@ defmodule Dala.Nx.Window do
   defp along(_kernel, buffer, _axis, 1, 1, _dilation), do: buffer
 
   defp along(kernel, buffer, axis, length, stride, dilation) when length > @short do
-    # Two windows of half the length make a whole one, or all but the last element of one.
+    # Two windows of half the length cover a whole one, or all but its last element.
     half = div(length, 2)
     halves = along(kernel, buffer, axis, half, 1, dilation)
     count = elem(buffer.shape, axis) - (length - 1) * dilation
@@ -178,8 +203,8 @@ defmodule Dala.Nx.Window do
     end
   end
 
-  # For each window, the place of its element in the tensor, counted through all elements; one past
-  # the end in the padding, where nothing is added.
+  # For each window, the flat index of its element in the tensor; an index past the end for padding,
+  # where nothing is added.
   defp selected(select, tensor, shape, window, opts, init) do
     values = Data.buffer(tensor)
     config = for {low, high} <- opts[:padding], do: {low, high, 0}

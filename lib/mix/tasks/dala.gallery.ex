@@ -102,7 +102,7 @@ defmodule Mix.Tasks.Dala.Gallery do
       perspective: %{to: leaning(width, height), from: corners(width, height)}
     ]
 
-    # Filters that correct a picture begin with one that needs it.
+    # Filters that correct a flaw, each after a filter that introduces it.
     dull = apply_all(picture, [{:contrast, %{value: -0.6}}, {:brightness, %{value: -0.15}}])
     warm = apply_all(picture, [{:white_balance, %{temperature: 12_000}}])
 
@@ -122,7 +122,7 @@ defmodule Mix.Tasks.Dala.Gallery do
 
   defp corners(width, height), do: [{0, 0}, {width, 0}, {width, height}, {0, height}]
 
-  # A picture on a wall that one walks along.
+  # Perspective, as of a picture on a wall that one passes.
   defp leaning(width, height) do
     for {x, y} <- [{0.1, 0.05}, {0.9, 0.25}, {0.9, 0.75}, {0.1, 0.95}],
         do: {x * width, y * height}

@@ -52,7 +52,7 @@ defmodule Mix.Tasks.Dala.Precompile do
     load(root)
     version = to_string(Application.spec(:dala_gpu, :vsn))
 
-    # The modules of build/ are part of mix.exs, and not of the library.
+    # The modules of build/ belong to mix.exs, not to the library.
     {path, sum} =
       apply(Dala.Gpu.Build.Archive, :pack!, [Path.join(app_path, "priv"), root, version, folder])
 

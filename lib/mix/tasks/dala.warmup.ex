@@ -24,8 +24,8 @@ defmodule Mix.Tasks.Dala.Warmup do
 
   ## Options
 
-    * `--only NAMES` - the kernels to prepare: names with commas between them, or a file with a name
-      on each line; all of them by default
+    * `--only NAMES` - the kernels to prepare: comma-separated names, or a file with one name per
+      line; all of them by default
     * `--record FILE` - run the script that the arguments name, and write the names of the kernels
       that it used to the file
   """
@@ -36,7 +36,7 @@ defmodule Mix.Tasks.Dala.Warmup do
   alias Dala.Gpu.Compute.{Buffer, Kernel, Warmup}
 
   @bar 30
-  # Times of the first kernels say little about those of the others.
+  # The times of the first kernels do not predict those of the others.
   @first_steps 5
 
   @impl true
@@ -53,7 +53,7 @@ defmodule Mix.Tasks.Dala.Warmup do
 
   defp warm_up(args, only) do
     dtypes = for arg <- args, do: dtype!(arg)
-    # The library alone, with the settings of the project: not the application of the project.
+    # Starts the library with the project's configuration, but not the project's application.
     Mix.Task.run("app.config")
     {:ok, _started} = Application.ensure_all_started(:dala_gpu)
     opts = if dtypes == [], do: [], else: [dtypes: dtypes]
@@ -107,7 +107,7 @@ defmodule Mix.Tasks.Dala.Warmup do
     IO.write("\r" <> String.pad_trailing(text, 78))
   end
 
-  # How long the rest takes, if it takes as long as what is done.
+  # The remaining time, extrapolated from the kernels done.
   defp left(done, _total, _started) when done < @first_steps, do: ""
 
   defp left(done, total, started),

@@ -31,7 +31,7 @@ std::vector<Case> cases(DType dtype, const std::vector<Params>& params) {
   return all;
 }
 
-// Integers around the bins, not only ones that are far outside.
+// Integers near the bins, not only far outside.
 void near_bins(const Case& example, std::vector<Tensor>& inputs) {
   const int64_t bins = std::max<int64_t>(1, example.output.count());
   for (size_t i = 0; i < inputs[0].integers.size(); ++i) {
@@ -51,8 +51,8 @@ const SubjectOf kBincount("bincount", {[](DType dtype) { return cases(dtype, {{}
                                        },
                                        0, 0, 0, near_bins});
 
-// The place between the bounds as the kernel's contract has it: in float for f32 and u8, in double
-// for other types.
+// The position between the bounds, in the type that the kernel's contract specifies: float for f32
+// and u8, double for other types.
 template <typename Real>
 void count_between(Tensor& result, const Tensor& input, double min, double max) {
   const auto low = static_cast<Real>(min);

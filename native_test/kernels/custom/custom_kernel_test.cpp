@@ -12,7 +12,7 @@ using test::run;
 
 namespace {
 
-void add(CustomSource source) {
+void add(const CustomSource& source) {
   engine().registry().add(make_custom_kernel(source, engine().planner()));
 }
 
@@ -235,4 +235,92 @@ TEST_CASE("a custom kernel can be replaced and removed, a built-in one cannot") 
   CHECK_FALSE(engine().registry().remove("relu"));
   CHECK(test::must_fail([&] { engine().registry().find("test_gone"); }).reason ==
         Reason::unknown_kernel);
+}
+
+namespace {
+
+CustomSource split_source() {
+  CustomSource source;
+  source.name = "test_split";
+  source.source =
+      "__kernel void test_split(__global const float* x, __global int* whole, "
+      "__global float* fraction, int n, int fraction_n) {\n"
+      "  int i = get_global_id(0);\n"
+      "  if (i >= n) return;\n"
+      "  whole[i] = (int)floor(x[i]);\n"
+      "  if (i < fraction_n) fraction[i] = x[i] - floor(x[i]);\n"
+      "}\n";
+  source.outputs = {"whole", "fraction"};
+  return source;
+}
+
+Stage split(const BufferPtr& x, const BufferPtr& whole, const BufferPtr& fraction) {
+  return engine().stages("test_split", {x}, whole, {}, Expansion::at_once, {fraction})->front();
+}
+
+}  // namespace
+
+TEST_CASE("a kernel writes to several outputs") {
+  engine().registry().add(make_custom_kernel(split_source(), engine().planner()));
+  const BufferPtr x = buffer<float>({1.5f, -0.25f, 3});
+  const BufferPtr whole = buffer<int32_t>({7, 7, 7});
+  // The rest of a shorter output is the kernel's own concern, and elements that it does not write
+  // keep their values.
+  const BufferPtr fraction = buffer<float>({9, 9});
+  const BufferPtr moment = engine().runtime().scheduler().snapshot(*fraction, "fraction");
+  Runtime& runtime = engine().runtime();
+  runtime.wait(runtime.scheduler().submit({split(x, whole, fraction)}, nullptr, nullptr));
+  CHECK(read<int32_t>(whole) == std::vector<int32_t>{1, -1, 3});
+  CHECK(read<float>(fraction) == std::vector<float>{0.5f, 0.75f});
+  CHECK(read<float>(moment) == std::vector<float>{9, 9});
+
+  // An output that is an input as well.
+  runtime.wait(runtime.scheduler().submit({split(x, whole, x)}, nullptr, nullptr));
+  CHECK(read<float>(x) == std::vector<float>{0.5f, 0.75f, 0});
+  CHECK(read<int32_t>(whole) == std::vector<int32_t>{1, -1, 3});
+
+  CHECK_THROWS_WITH_AS(split(x, whole, buffer<int32_t>({1, 2, 3})),
+                       "output 1 of test_split is s32, expected f32 for float* fraction", Error);
+  CHECK_THROWS_WITH_AS(engine().stage("test_split", {x}, whole, {}),
+                       "test_split has 2 outputs, got 1", Error);
+  const BufferPtr same = buffer<float>({1, 2, 3});
+  CHECK_THROWS_WITH_AS(engine().stages("neg", {x}, same, {}, Expansion::at_once, {whole}),
+                       "neg has 1 output, got 2", Error);
+  engine().registry().remove("test_split");
+}
+
+TEST_CASE("two outputs of a kernel are not one buffer") {
+  CustomSource source;
+  source.name = "test_both";
+  source.source =
+      "__kernel void test_both(__global float* a, __global float* b) {\n"
+      "  a[get_global_id(0)] = 1;\n"
+      "  b[get_global_id(0)] = 2;\n"
+      "}\n";
+  source.inputs = 0;
+  source.outputs = {"a", "b"};
+  engine().registry().add(make_custom_kernel(source, engine().planner()));
+  const BufferPtr x = buffer<float>({0});
+  CHECK_THROWS_WITH_AS(engine().stages("test_both", {}, x, {}, Expansion::at_once, {x}),
+                       "two outputs of test_both are the same buffer; each needs one of its own",
+                       Error);
+  engine().registry().remove("test_both");
+}
+
+TEST_CASE("outputs are arguments of the source that are not const") {
+  CustomSource missing = split_source();
+  missing.outputs = {"whole", "fraction", "rest"};
+  CHECK_THROWS_WITH_AS(make_custom_kernel(missing, engine().planner()),
+                       "test_split has no argument named rest, as in __global float* rest", Error);
+  CustomSource constant = split_source();
+  constant.outputs = {"whole", "fraction", "x"};
+  constant.inputs = 0;
+  CHECK_THROWS_WITH_AS(make_custom_kernel(constant, engine().planner()),
+                       "output x of test_split must not be declared const", Error);
+  CustomSource one = split_source();
+  one.outputs = {"whole"};
+  CHECK_THROWS_WITH_AS(make_custom_kernel(one, engine().planner()),
+                       "input fraction of test_split must be declared const, as in __global const "
+                       "float* fraction",
+                       Error);
 }

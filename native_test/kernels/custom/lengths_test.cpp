@@ -161,3 +161,29 @@ TEST_CASE("declared sizes") {
   const Lengths any("k", {pointer("x"), pointer("output")}, {}, {{"", 0}}, false);
   any.check(call({{1}}, {1000}));
 }
+
+TEST_CASE("outputs after the first are checked as inputs are") {
+  const Lengths lengths("k", {pointer("x"), pointer("low"), pointer("high"), scalar("n")}, {}, {},
+                        false, {"low", "high"});
+  Call call{{{DType::f32, {8}}}, {DType::f32, {8}}, {}, {{DType::f32, {8}}}};
+  CHECK_NOTHROW(lengths.check(call));
+  call.more_outputs[0].shape = {7};
+  CHECK(refusal_of(lengths, call) ==
+        "output 1 (high) of k has 7 elements, but the kernel may write 8 according to the size of "
+        "the first output; declare an argument with the length of the output, such as int high_n, "
+        "or register the kernel with sizes: [high: ...]");
+
+  const Lengths with_n(
+      "k", {pointer("x"), pointer("low"), pointer("high"), scalar("n"), scalar("high_n")}, {}, {},
+      false, {"low", "high"});
+  CHECK_NOTHROW(with_n.check(call));
+  CHECK(with_n.value(*with_n.find("high_n"), call) == 7);
+  CHECK(with_n.value(*with_n.find("n"), call) == 8);
+  CHECK(with_n.value(*with_n.find("low_n"), call) == 8);
+
+  const Lengths declared("k", {pointer("x"), pointer("low"), pointer("high"), scalar("n")}, {},
+                         {{"high", 7}}, false, {"low", "high"});
+  CHECK_NOTHROW(declared.check(call));
+  call.more_outputs[0].shape = {6};
+  CHECK(refusal_of(declared, call) == "output 1 (high) of k has 6 elements, expected at least 7");
+}

@@ -44,6 +44,7 @@ TEST_CASE("tokens: comments, texts, continued lines, digraphs, numbers") {
 }
 
 TEST_CASE("usual constructs of kernels pass") {
+  // NOLINTNEXTLINE(bugprone-suspicious-missing-comma): sources of several lines
   const std::vector<std::string> sources = {
       "#pragma OPENCL EXTENSION cl_khr_fp64 : enable\n"
       "__attribute__((reqd_work_group_size(8, 8, 1))) __kernel void k(__global int* output) {}",

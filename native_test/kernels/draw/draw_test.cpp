@@ -11,8 +11,8 @@ namespace {
 
 constexpr int64_t kBefore = 0x5a;  // the value of output bytes before a case runs
 
-Case drawing(const Shape& shape, std::vector<std::pair<std::string, int64_t>> integers,
-             std::vector<double> color) {
+Case drawing(const Shape& shape, const std::vector<std::pair<std::string, int64_t>>& integers,
+             const std::vector<double>& color) {
   Case example{{}, {DType::u8, shape}};
   for (const auto& [name, number] : integers) example.params[name] = number;
   example.params["color"] = std::move(color);
@@ -52,7 +52,8 @@ Tensor drawn(const Case& example, bool blend, Inside inside) {
 }
 
 std::vector<Case> rectangles(DType) {
-  const auto rectangle = [](const Shape& shape, std::vector<int64_t> r, std::vector<double> color) {
+  const auto rectangle = [](const Shape& shape, const std::vector<int64_t>& r,
+                            const std::vector<double>& color) {
     return drawing(shape, {{"x", r[0]}, {"y", r[1]}, {"width", r[2]}, {"height", r[3]}}, color);
   };
   std::vector<Case> cases{
@@ -88,7 +89,8 @@ const SubjectOf kFillRect("fill_rect",
 
 std::vector<Case> lines(DType) {
   std::vector<Case> cases;
-  const auto add = [&](const Shape& shape, std::vector<int64_t> r, std::vector<double> color) {
+  const auto add = [&](const Shape& shape, const std::vector<int64_t>& r,
+                       const std::vector<double>& color) {
     cases.push_back(
         drawing(shape, {{"x0", r[0]}, {"y0", r[1]}, {"x1", r[2]}, {"y1", r[3]}}, color));
   };
@@ -139,7 +141,8 @@ const SubjectOf kDrawLine("draw_line",
 
 std::vector<Case> circles(DType) {
   std::vector<Case> cases;
-  const auto add = [&](const Shape& shape, std::vector<int64_t> r, std::vector<double> color) {
+  const auto add = [&](const Shape& shape, const std::vector<int64_t>& r,
+                       const std::vector<double>& color) {
     cases.push_back(drawing(shape, {{"x", r[0]}, {"y", r[1]}, {"radius", r[2]}}, color));
     for (int64_t thickness : {1, 3, 50}) {
       cases.push_back(drawing(

@@ -77,8 +77,8 @@ TEST_CASE("an expression of the maximum length and depth compiles") {
   const Registered longest(make_pointwise_expression("longest", expression, 1, {}));
   const BufferPtr output = zeros(DType::f32, {2});
   run("longest", {buffer<float>({0, 1})}, output);
-  const auto terms = static_cast<float>((expression.size() - 128 - 1 - 16) / 2);
-  CHECK(read<float>(output)[1] == doctest::Approx(2 + terms));
+  const size_t terms = (expression.size() - 128 - 1 - 16) / 2;
+  CHECK(read<float>(output)[1] == doctest::Approx(static_cast<float>(2 + terms)));
 }
 
 TEST_CASE("text that is more than an expression is refused") {

@@ -19,7 +19,7 @@ Subject function(const RealFunction& of_reals, long double units = 1) {
   return unary(of_reals, kNoIntegers, units * kF32, units * kF64);
 }
 
-// Where results come close to zero, their error is measured against this.
+// Results close to zero are compared with an error relative to this scale.
 Subject function_at_scale(const RealFunction& of_reals, long double scale) {
   Subject subject = function(of_reals);
   subject.expected = [of_reals, scale](const Case& example, const std::vector<Tensor>& inputs) {
@@ -32,7 +32,7 @@ Subject function_at_scale(const RealFunction& of_reals, long double scale) {
   return subject;
 }
 
-// Into the range in which a function is defined.
+// Maps inputs into the domain of a function.
 Subject within(Subject subject, long double low, long double high) {
   subject.prepare = [low, high](const Case&, std::vector<Tensor>& inputs) {
     for (long double& x : inputs[0].reals) {
@@ -42,7 +42,7 @@ Subject within(Subject subject, long double low, long double high) {
   return subject;
 }
 
-// By Newton's method, since the C library has none.
+// By Newton's method, since the C library has no such function.
 long double erf_inverse(long double x) {
   if (std::fabs(x) >= 1) return x * std::numeric_limits<long double>::infinity();
   long double y = 0;
@@ -124,7 +124,7 @@ uint64_t bits_of(DType dtype, int64_t x) {
   return static_cast<uint64_t>(x) & (~uint64_t{0} >> (64 - width_of(dtype)));
 }
 
-// Every other amount is one within the width.
+// Every second amount is within the width.
 Subject shift(const OfType& of_type) {
   Subject subject = typed(of_type, true);
   subject.prepare = [](const Case& example, std::vector<Tensor>& inputs) {
@@ -165,7 +165,7 @@ std::vector<Case> select_cases(DType dtype) {
     cases.push_back({{{DType::u8, a}, {dtype, b}, {dtype, output}}, {dtype, output}});
     cases.push_back({{{DType::u8, output}, {dtype, a}, {dtype, b}}, {dtype, output}});
   }
-  // A scalar in every place.
+  // A scalar in each position.
   const Shape plane{3, 70};
   cases.push_back({{{DType::u8, {}}, {dtype, plane}, {dtype, plane}}, {dtype, plane}});
   cases.push_back({{{DType::u8, plane}, {dtype, {}}, {dtype, plane}}, {dtype, plane}});

@@ -1,4 +1,4 @@
-// Casts from and to floats of 16 bits, over all patterns and around every number they can hold,
+// Casts from and to 16-bit floats, over all bit patterns and around every representable number,
 // against the tables of support/narrow_floats.hpp.
 #include <doctest/doctest.h>
 
@@ -61,7 +61,7 @@ int wrongly_rounded(DType dtype, const std::vector<T>& numbers) {
   return wrong;
 }
 
-// Integers of all lengths, many of which are halfway between two bf16, or next to that.
+// Integers of all lengths, many of which are ties between two bf16, or next to one.
 template <typename T>
 std::vector<T> integers() {
   std::mt19937_64 random(5);
@@ -123,7 +123,7 @@ TEST_CASE("NaN stays NaN in 16 bits") {
     for (uint16_t pattern : cast_to<float>(dtype, {nan, -nan})) {
       CHECK(std::isnan(narrow_value(dtype, pattern)));
     }
-    // All of them, whatever their digits.
+    // All bit patterns.
     const BufferPtr output = zeros(dtype, {0x10000});
     run("neg", {narrow_buffer(dtype, all_patterns())}, output);
     const std::vector<uint16_t> got = read<uint16_t>(output);

@@ -1,4 +1,4 @@
-// What the references of elementwise kernels share: the shapes to try, and tensors computed from a
+// Shared by the references of elementwise kernels: the shapes to try, and tensors computed from a
 // function of numbers.
 #pragma once
 
@@ -110,8 +110,8 @@ inline int64_t complex_element(Complex number) {
 }
 
 // The reference of an operation on up to two inputs, from a function for each kind of number.
-inline auto pointwise(RealFunction of_reals, IntegerFunction of_integers,
-                      ComplexFunction of_complex = {}) {
+inline auto pointwise(const RealFunction& of_reals, const IntegerFunction& of_integers,
+                      const ComplexFunction& of_complex = {}) {
   return [of_reals, of_integers, of_complex](const Case& example,
                                              const std::vector<Tensor>& inputs) {
     Tensor result(example.output);
@@ -151,7 +151,7 @@ inline Subject unary(const RealFunction& of_reals, const IntegerFunction& of_int
           pointwise(of_reals, of_integers, of_complex), f32_tolerance, f64_tolerance};
 }
 
-// A few units in the last place, as far as OpenCL lets the functions be off.
+// The error that OpenCL allows these functions, a few units in the last place.
 constexpr long double kF32 = 1e-6L;
 constexpr long double kF64 = 4e-15L;
 

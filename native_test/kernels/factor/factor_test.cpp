@@ -1,5 +1,5 @@
 // References of the factorizations in long double, where results are unique; where they are not,
-// what they are factors of is put together again.
+// the product of the factors is checked.
 #include <doctest/doctest.h>
 
 #include <cmath>
@@ -72,8 +72,7 @@ size_t batch_of(const Shape& shape) {
   return batch;
 }
 
-// Calls `compute` with each matrix and where its result begins; errors are measured against
-// `scale`.
+// Calls `compute` with each matrix and the start of its result; errors are relative to `scale`.
 template <typename Compute>
 Tensor each_matrix(const Case& example, const std::vector<Tensor>& inputs, Compute compute) {
   Tensor result(example.output);
@@ -217,7 +216,8 @@ struct Reflected {
   Matrix r;
 };
 
-// The complete factors, from reflections of whole matrices.
+// The complete factors, by reflections of whole matrices. A column that is zero below the diagonal
+// is not reflected; any other has its norm on the diagonal.
 Reflected reflect(const Matrix& a) {
   Reflected result{Matrix(a.rows, a.rows), a};
   for (size_t i = 0; i < a.rows; ++i) result.q.at(i, i) = 1;
@@ -228,10 +228,10 @@ Reflected reflect(const Matrix& a) {
       v[i] = result.r.at(i, k);
       square += v[i] * v[i];
     }
-    v[k] += v[k] < 0 ? -std::sqrt(square) : std::sqrt(square);
+    if (square == v[k] * v[k]) continue;
+    v[k] -= std::sqrt(square);
     long double size = 0;
     for (long double x : v) size += x * x;
-    if (size == 0) continue;
     const auto apply = [&](Matrix& x, bool left) {
       const size_t others = left ? x.columns : x.rows;
       for (size_t c = 0; c < others; ++c) {
@@ -286,7 +286,7 @@ const SubjectOf kQr("qr", {[](DType dtype) {
                            },
                            1e-4L, 1e-12L});
 
-// Eigenvalues by rotations of one element after the other, ascending.
+// Eigenvalues by rotating one element at a time, ascending.
 std::vector<long double> eigenvalues(Matrix a) {
   const size_t n = a.rows;
   for (int sweep = 0; sweep < 60; ++sweep) {
@@ -371,7 +371,7 @@ Tensor solved(const Case& example, const std::vector<Tensor>& inputs) {
   const size_t systems = batch * n == 0 ? 0 : result.size() / (batch * n);
   for (size_t b = 0; b < batch; ++b) {
     Matrix a = matrix_of(inputs[0], b);
-    // The matrix that is meant, as a lower or an upper one.
+    // The triangle that the call selects, as a lower or upper matrix.
     for (size_t i = 0; i < n; ++i) {
       for (size_t j = 0; j < n; ++j) {
         if (is("triangle") ? i > j : i < j) a.at(i, j) = 0;
@@ -383,7 +383,7 @@ Tensor solved(const Case& example, const std::vector<Tensor>& inputs) {
       const auto place = [&](size_t i) {
         return b * n * systems + (is("right") ? c * n + i : i * systems + c);
       };
-      // Elimination of the whole matrix, whichever triangle it has.
+      // Gaussian elimination of the whole matrix, for either triangle.
       Matrix whole(n, n + 1);
       for (size_t i = 0; i < n; ++i) {
         for (size_t j = 0; j < n; ++j) whole.at(i, j) = a.at(i, j);

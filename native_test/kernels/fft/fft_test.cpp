@@ -1,5 +1,5 @@
-// References of the Fourier transforms: the sum of the definition, in long double, with angles that
-// are reduced before they are rounded; for long transforms a few points of it.
+// References of the Fourier transforms: the defining sum in long double, with angles reduced before
+// they are rounded; for long transforms, a few of its points.
 #include <doctest/doctest.h>
 
 #include <cmath>
@@ -61,7 +61,7 @@ std::vector<Complex> complex_of(const Tensor& pairs) {
   return result;
 }
 
-// Errors are measured against the norm of what was transformed, as the points are sums of it.
+// Errors are relative to the norm of the input, since each point is a sum over it.
 void set_pairs(Tensor& result, const std::vector<Complex>& points) {
   long double norm = 0;
   for (const Complex& point : points) norm += std::norm(point);
@@ -290,7 +290,7 @@ TEST_CASE("long transforms have small errors, and their inverse gives the number
       const Complex there{got[2 * (row * n + j)], got[2 * (row * n + j) + 1]};
       error = std::max(error, std::abs(there - expected));
     }
-    // A random walk of roundings: some units of 2^-24 for each factor of two.
+    // Rounding errors are a random walk: some units of 2^-24 for each factor of two.
     CHECK(error < 6e-8L * std::log2(static_cast<long double>(n)) * norm);
 
     run("ifft", {output}, output);

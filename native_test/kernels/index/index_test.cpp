@@ -13,7 +13,7 @@ int64_t extent(const Shape& shape, size_t from, size_t to) {
   return product;
 }
 
-// An index as it is meant; -1: outside.
+// The position that an index refers to; -1 if it is out of range.
 int64_t meant(const Tensor& indices, size_t place, int64_t size) {
   const __int128 index = number_of(indices.type.dtype, indices.integers[place]);
   const __int128 at = index < 0 ? index + size : index;
@@ -41,17 +41,17 @@ int64_t highest_index(DType dtype) {
 }
 int64_t lowest_index(DType dtype) { return is_signed(dtype) ? -highest_index(dtype) - 1 : 0; }
 
-// Most indices are inside, some count from the end, few are outside; many are the same.
+// Most indices are in range, some count from the end, few are out of range; many are equal.
 void into_range(Tensor& indices, const std::function<int64_t(size_t)>& size_at) {
   for (size_t i = 0; i < indices.size(); ++i) {
     const int64_t size = size_at(i);
     const bool negatives = is_signed(indices.type.dtype);
     int64_t& index = indices.integers[i];
-    if (size == 0 || i % 11 == 7) continue;  // anything
+    if (size == 0 || i % 11 == 7) continue;  // any value
     index = static_cast<int64_t>(static_cast<uint64_t>(index) % static_cast<uint64_t>(size));
     if (i % 5 == 2) index = index / 4;
     if (negatives && i % 4 == 1) index -= size;
-    // Narrow types do not reach all of a long axis.
+    // Narrow types cannot address all of a long axis.
     index = std::clamp<int64_t>(index, lowest_index(indices.type.dtype),
                                 highest_index(indices.type.dtype));
   }
@@ -167,7 +167,8 @@ const SubjectOf kAlong("take_along_axis",
                           into_range(inputs[1], [size](size_t) { return size; });
                         }});
 
-// A tensor, and how many of its first dimensions the tuples are for; the shape in front of them.
+// A tensor, the number of its leading dimensions that tuples index, and the shape in front of the
+// tuples.
 struct Tuples {
   Shape shape;
   int64_t depth;
@@ -196,7 +197,7 @@ void tuples_into_range(const Case& example, std::vector<Tensor>& inputs) {
   into_range(inputs[1], [&](size_t i) { return example.inputs[0].shape[i % depth]; });
 }
 
-// The first element under tuple `n`; none: it is outside.
+// The first element that tuple `n` addresses; none if it is out of range.
 std::optional<size_t> under(const Case& example, const Tensor& indices, size_t n) {
   const Shape& shape = example.inputs[0].shape;
   const auto depth = static_cast<size_t>(example.inputs[1].shape.back());
@@ -253,7 +254,7 @@ std::vector<Case> scatter_cases(DType dtype) {
   return cases;
 }
 
-// Each update of each element in its order: its place, and the update's.
+// Visits the updates of each element in order, with the positions of the element and the update.
 template <typename Visit>
 void each_update(const Case& example, const std::vector<Tensor>& inputs, Visit visit) {
   const auto depth = static_cast<size_t>(example.inputs[1].shape.back());
@@ -275,7 +276,7 @@ const SubjectOf kPut("scatter_put", {scatter_cases,
                                      },
                                      0, 0, 0, tuples_into_range});
 
-// Exact: the sums are formed in the order of the indices, in the element type.
+// Exact: sums are accumulated in the order of the indices, in the element type.
 const SubjectOf kAdd("scatter_add",
                      {scatter_cases,
                       [](const Case& example, const std::vector<Tensor>& inputs) {

@@ -1,5 +1,5 @@
-// References of the random kernels: Philox4x32-10 as its paper has it, word by word, and the
-// distributions in long double; then what their numbers look like as a whole.
+// References of the random kernels: Philox4x32-10 as in its paper, word by word, and the
+// distributions in long double; then statistical tests.
 #include <doctest/doctest.h>
 
 #include <array>

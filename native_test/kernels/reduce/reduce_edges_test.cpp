@@ -73,6 +73,28 @@ TEST_CASE("softmax does not overflow") {
   CHECK(read<float>(output) == std::vector<float>{0.5F, 0.5F});
 }
 
+TEST_CASE("softmax of infinite elements") {
+  // Lines along the innermost axis, and across it; longer than the items that share one.
+  for (const int64_t axis : {1, 0}) {
+    CAPTURE(axis);
+    const Shape shape = axis == 1 ? Shape{3, 600} : Shape{600, 3};
+    const auto at = [axis](size_t line, size_t k) {
+      return axis == 1 ? line * 600 + k : k * 3 + line;
+    };
+    std::vector<float> elements(1800, -kInf);
+    elements[at(0, 1)] = elements[at(0, 599)] = 7;  // line 1 has nothing but -infinity
+    for (size_t k = 0; k < 600; ++k) elements[at(2, k)] = k == 300 ? kInf : 1.0F;
+    const BufferPtr output = zeros(DType::f32, shape);
+    run("softmax", {buffer(elements, shape)}, output, {{"axis", axis}});
+    const std::vector<float> result = read<float>(output);
+    for (size_t k = 0; k < 600; ++k) {
+      CHECK(result[at(0, k)] == (k == 1 || k == 599 ? 0.5F : 0.0F));
+      CHECK(std::isnan(result[at(1, k)]));
+      CHECK(std::isnan(result[at(2, k)]));
+    }
+  }
+}
+
 TEST_CASE("reductions report mismatches of shape, element type and axis") {
   const BufferPtr input = zeros(DType::f32, {2, 3});
   const Params axis{{"axis", int64_t{0}}};

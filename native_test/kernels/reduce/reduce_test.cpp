@@ -121,7 +121,7 @@ void each_result(const Case& example,
   }
 }
 
-// Several axes at once: neighbours, apart from each other, all and none.
+// Several axes at once: adjacent, apart, all and none.
 std::vector<Case> axes_cases(DType in, DType out) {
   struct Several {
     Shape shape;
@@ -159,7 +159,7 @@ std::vector<Case> axes_cases(DType in, DType out) {
   return cases;
 }
 
-// The same call along one axis: the axes that are reduced are brought to the end.
+// The same call along one axis: the reduced axes are moved to the end.
 struct Flattened {
   Case example;
   Tensor input;
@@ -238,7 +238,7 @@ Tensor multiplied(const Case& example, const std::vector<Tensor>& inputs) {
     } else if (inputs[0].is_real()) {
       result.reals[at] = real;
     } else {
-      // As the kernel has it: unsigned types are unsigned to the end.
+      // As in the kernel, unsigned types stay unsigned throughout.
       const bool negatives = is_signed(example.inputs[0].dtype);
       result.reals[at] =
           negatives ? static_cast<long double>(integer) : static_cast<long double>(bits);

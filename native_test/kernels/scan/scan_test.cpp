@@ -54,7 +54,7 @@ std::vector<Case> cases(DType dtype) {
   return all;
 }
 
-// Calls with each result's place, its element's place, and whether it is a row's first.
+// Visits each result with its position, its element's position, and whether it starts a row.
 template <typename Visit>
 void each_step(const Case& example, Visit visit) {
   const Shape& shape = example.output.shape;

@@ -100,6 +100,31 @@ const SubjectOf kReshape("reshape", {[](DType dtype) {
                                        return result;
                                      }});
 
+// Every type as bytes, and as the widest type that it fits into.
+std::vector<Case> bitcast_cases(DType dtype) {
+  const auto size = static_cast<int64_t>(size_of(dtype));
+  const int64_t eight = 8 / size;
+  return {
+      {{{dtype, {}}}, {DType::u8, {size}}},
+      {{{dtype, {0, 3}}}, {DType::u8, {0}}},
+      {{{dtype, {3, eight}}}, {DType::u64, {3}}},
+      {{{dtype, {5, eight, 7}}}, {DType::u32, {70}}},
+  };
+}
+
+// The value of each output element from its bytes, in little-endian order.
+Tensor bits_of(const Case& example, const std::vector<Tensor>& inputs) {
+  const std::vector<std::byte> bytes = to_bytes(inputs[0]);
+  Tensor result(example.output);
+  const size_t size = size_of(example.output.dtype);
+  for (size_t i = 0; i < bytes.size(); ++i) {
+    result.integers[i / size] |= std::to_integer<int64_t>(bytes[i]) << (8 * (i % size));
+  }
+  return result;
+}
+
+const SubjectOf kBitcast("bitcast", {bitcast_cases, bits_of});
+
 }  // namespace
 
 TEST_CASE("shape kernels report mismatches of shape, element type and axes") {
@@ -127,6 +152,9 @@ TEST_CASE("shape kernels report mismatches of shape, element type and axes") {
   CHECK(failure([&] { run("reshape", {input}, zeros(DType::f32, {7})); }) ==
         "shape_mismatch: reshape keeps the number of elements: input 0 of shape {2, 3} has 6, the "
         "output of shape {7} has 7");
+  CHECK(failure([&] { run("bitcast", {input}, zeros(DType::c64, {2})); }) ==
+        "shape_mismatch: bitcast keeps the bytes: input 0, f32 {2, 3}, has 24, the output, c64 "
+        "{2}, has 16");
 }
 
 TEST_CASE("more than eight dimensions that cannot be merged are refused") {

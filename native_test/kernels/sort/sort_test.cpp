@@ -14,7 +14,7 @@ struct Along {
   std::optional<int64_t> axis = {};
 };
 
-// Rows that are sorted by insertion, within a group, and by several; columns as well.
+// Rows that are sorted by insertion, by one group, and by several; columns as well.
 std::vector<Along> views() {
   std::vector<Along> all = {
       {{}},        {{1}},          {{0}},       {{7}},         {{3, 4}},
@@ -61,7 +61,7 @@ bool descending(const Case& example) {
   return largest != example.params.end() && std::get<bool>(largest->second);
 }
 
-// Whether a is to be in front of b.
+// Whether a precedes b.
 template <typename T>
 bool in_front(T a, T b, bool descends) {
   if (a != a) return false;
@@ -69,7 +69,7 @@ bool in_front(T a, T b, bool descends) {
   return descends ? a > b : a < b;
 }
 
-// For each result its place, and that of its element.
+// Visits each result with its position and its element's.
 template <typename Visit>
 void each_sorted(const Case& example, const Tensor& input, size_t keep, Visit visit) {
   const View view = view_of(example);

@@ -70,7 +70,8 @@ Shape places_of(const Case& example) {
   return places;
 }
 
-// Calls with the window's number and the place of each of its elements that is inside, in order.
+// Visits the elements inside each window in order, with the window's number and the element's
+// position.
 template <typename Visit>
 void each_element(const Case& example, Visit visit) {
   const Shape& shape = example.inputs[0].shape;
@@ -226,7 +227,7 @@ Subject scatter(bool largest) {
           1e-14L,
           0,
           [](const Case&, std::vector<Tensor>& inputs) {
-            // Equal elements, of which the first counts.
+            // Ties, of which the first counts.
             for (long double& x : inputs[0].reals) x = std::round(x);
           }};
 }

@@ -37,6 +37,12 @@ defmodule Dala.Media.LutTest do
     assert Compute.read_list(image) == [0.5, 0.25, 0.0, 1.0, 0.5, 0.5]
   end
 
+  # The character before the invalid byte matters: graphemes may begin with it.
+  test "a line that is not UTF-8 is shown by its bytes" do
+    assert {:error, %Compute.Error{} = error} = Lut.parse("\u2700\xA8ZE 25 3")
+    assert error.message =~ ~S(line 1 of the .cube file is "✀\xA8ZE 25 3")
+  end
+
   test "a broken line is named by its number" do
     assert message("LUT_1D_SIZE 2\n\n# fine\n0 0 0\n1 1\n") ==
              ~s(line 5 of the .cube file is "1 1", expected three numbers)

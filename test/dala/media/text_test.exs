@@ -43,6 +43,7 @@ defmodule Dala.Media.TextTest do
     assert Enum.slice(box, 2, 7) == ~w(11111 10001 10001 10001 10001 10001 11111)
     assert Font.rows(<<255>>) == box
     assert %Image{width: 7} = Text.image(<<255>>)
+    assert %Image{width: 13} = Text.image("\u2700\xA8")
   end
 
   test "pixels, with their scale and colours" do

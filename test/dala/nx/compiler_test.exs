@@ -29,6 +29,20 @@ if Code.ensure_loaded?(Nx) do
       steps
     end
 
+    # The counter alone decides.
+    defn counted(x) do
+      while {i = 0, x}, i < 10 do
+        {i + 1, x * 2 + i}
+      end
+    end
+
+    # What the device computes decides, too.
+    defn bounded(x) do
+      while {i = 0, x}, Nx.logical_and(i < 10, Nx.sum(x) < 100) do
+        {i + 1, x * 2}
+      end
+    end
+
     # The sum is used inside and outside of the branches.
     defn branches(x) do
       sum = Nx.sum(x)
@@ -216,5 +230,21 @@ defmodule Dala.Nx.CompilerTest do
     assert eventually(fn -> settled_memory() <= before + 4096 end)
     {loss, _weights} = Functions.train(weights, x, y)
     assert Nx.to_number(loss) < 0.5
+  end
+
+  test "a loop that only a counter decides on reads nothing from the device" do
+    {i, x} = Functions.counted(Nx.tensor([1.0, 2.0]))
+    expected = Enum.reduce(0..9, [1.0, 2.0], fn i, list -> Enum.map(list, &(&1 * 2 + i)) end)
+    assert Nx.to_flat_list(x) == expected
+    assert is_binary(i.data.content)
+    assert Nx.to_number(i) == 10
+  end
+
+  test "a loop that the device decides on" do
+    {i, x} = Functions.bounded(Nx.tensor([1.0, 2.0]))
+    assert {Nx.to_number(i), Nx.to_flat_list(x)} == {6, [64.0, 128.0]}
+    {i, x} = Functions.bounded(Nx.tensor([0.0, 0.001]))
+    assert Nx.to_number(i) == 10
+    assert_in_delta Nx.to_number(Nx.sum(x)), 1.024, 1.0e-5
   end
 end

@@ -2,6 +2,7 @@
 #include <array>
 #include <cmath>
 
+#include "kernels/element.hpp"
 #include "kernels/image/filter/neighbours_args.h"
 #include "kernels/image/filter/spatial.hpp"
 
@@ -44,6 +45,43 @@ Neighbours neighbours_of(const Bilateral& filter, DType dtype) {
   return result;
 }
 
+Circle circle_of(const Bilateral& filter, const Neighbours& neighbours) {
+  Circle circle;
+  circle.radius = neighbours.radius;
+  circle.skin = neighbours.skin;
+  circle.strength = neighbours.strength;
+  circle.range = neighbours.range;
+  circle.space = static_cast<float>(power_factor(filter.space_sigma));
+  return circle;
+}
+
+KernelStep gpu_step(Planner& planner, DType dtype, const Image& image, const Circle& circle) {
+  const auto program = spatial_program(planner, dtype);
+  // Wide rather than high, since items of a row read adjacent memory.
+  const size_t items = planner.group_items(256);
+  const size_t wide = std::min<size_t>(items, 32);
+  const size_t high = items / wide;
+  const auto margins = 2 * static_cast<size_t>(circle.radius);
+  const size_t bytes =
+      (wide + margins) * (high + margins) * static_cast<size_t>(colours_of(image)) * sizeof(float);
+  if (bytes > planner.device().info().local_memory) {
+    return {program,
+            "bilateral",
+            {input(0), output(), value(image), value(circle)},
+            item_range(planner, image.height * image.width)};
+  }
+  Range range;
+  range.dimensions = 2;
+  range.local = {wide, high, 1};
+  range.global = {static_cast<size_t>(ceil_div(image.width, static_cast<int64_t>(wide))) * wide,
+                  static_cast<size_t>(ceil_div(image.height, static_cast<int64_t>(high))) * high,
+                  1};
+  return {program,
+          "bilateral_tile",
+          {input(0), output(), value(image), value(circle), LocalMemory{bytes}},
+          range};
+}
+
 KernelStep cpu_step(Planner& planner, DType dtype, const Image& image,
                     const Neighbours& neighbours) {
   const int64_t lines = (2 * neighbours.radius + 2) * colours_of(image);
@@ -61,7 +99,7 @@ KernelStep cpu_step(Planner& planner, DType dtype, const Image& image,
 }
 
 Launch plan_bilateral(const std::string& kernel, const Call& call, Planner& planner,
-                      const Neighbours& neighbours) {
+                      const Bilateral& filter, const Neighbours& neighbours) {
   Launch launch;
   const Image image = input_image(call, kernel);
   if (element_count(image) == 0) return launch;
@@ -75,10 +113,7 @@ Launch plan_bilateral(const std::string& kernel, const Call& call, Planner& plan
   if (planner.cpu_class()) {
     launch.steps.push_back(cpu_step(planner, dtype, image, neighbours));
   } else {
-    launch.steps.push_back(KernelStep{spatial_program(planner, dtype),
-                                      "bilateral",
-                                      {input(0), output(), value(image), value(neighbours)},
-                                      item_range(planner, image.height * image.width)});
+    launch.steps.push_back(gpu_step(planner, dtype, image, circle_of(filter, neighbours)));
   }
   const double operations =
       8.0 * static_cast<double>(element_count(image) * (neighbours.count + 1));
@@ -89,14 +124,14 @@ Launch plan_bilateral(const std::string& kernel, const Call& call, Planner& plan
 Launch plan_denoise(const Call& call, Planner& planner) {
   Bilateral filter = kDenoise;
   filter.range_sigma *= call.number("strength");
-  return plan_bilateral("denoise", call, planner, neighbours_of(filter, call.output.dtype));
+  return plan_bilateral("denoise", call, planner, filter, neighbours_of(filter, call.output.dtype));
 }
 
 Launch plan_beauty(const Call& call, Planner& planner) {
   Neighbours neighbours = neighbours_of(kBeauty, call.output.dtype);
   neighbours.skin = 1;
   neighbours.strength = static_cast<float>(call.number("strength"));
-  return plan_bilateral("beauty", call, planner, neighbours);
+  return plan_bilateral("beauty", call, planner, kBeauty, neighbours);
 }
 
 void check_beauty(const Call& call) {

@@ -5,6 +5,7 @@
 #include "kernels/common/shared.h"
 
 #define MAX_RADIUS 64
+#define GAUSS_ROWS 8  // rows of a tile of the GPU family
 
 SHARED_BEGIN
 

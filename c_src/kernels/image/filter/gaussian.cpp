@@ -1,7 +1,9 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <optional>
 
+#include "kernels/element.hpp"
 #include "kernels/image/filter/gauss_args.h"
 #include "kernels/image/filter/spatial.hpp"
 
@@ -41,12 +43,42 @@ Gauss gauss_of(int64_t radius, double sigma) {
   return gauss;
 }
 
+size_t middle_bytes(DType dtype) { return dtype == DType::u8 ? sizeof(uint16_t) : sizeof(float); }
+
+// The elements of a row that a work-group owns if it does both passes: including the margins, a
+// multiple of its items. None if that does not fit, or most of it would be margins.
+std::optional<int64_t> elements_across(const Planner& planner, DType dtype, const Image& image,
+                                       const Gauss& gauss, int64_t items) {
+  const int64_t margins = 2 * gauss.radius * image.channels;
+  const int64_t count = ceil_div(2 * margins, items) * items;
+  const auto bytes = static_cast<uint64_t>(GAUSS_ROWS * count) * middle_bytes(dtype);
+  constexpr uint64_t kWeights = sizeof(float) * (MAX_RADIUS + 1);
+  if (bytes + kWeights > planner.device().info().local_memory) return std::nullopt;
+  return count - margins;
+}
+
 void add_gpu_steps(Launch& launch, Planner& planner, const std::string& entry, DType dtype,
                    const Image& image, const Gauss& gauss) {
   const Range range = item_range(planner, element_count(image));
-  const size_t middle = dtype == DType::u8 ? sizeof(uint16_t) : sizeof(float);
-  launch.scratch.push_back(static_cast<size_t>(element_count(image)) * middle);
   const auto program = spatial_program(planner, dtype);
+  if (const auto wide =
+          elements_across(planner, dtype, image, gauss, static_cast<int64_t>(range.local[0]))) {
+    const int64_t count = *wide + 2 * gauss.radius * image.channels;
+    Range tiles;
+    tiles.dimensions = 2;
+    tiles.local = {range.local[0], 1, 1};
+    tiles.global = {
+        static_cast<size_t>(ceil_div(image.width * image.channels, *wide)) * range.local[0],
+        static_cast<size_t>(ceil_div(image.height, GAUSS_ROWS)), 1};
+    launch.steps.push_back(KernelStep{
+        program,
+        entry + "_tile",
+        {input(0), output(), value(image), value(gauss), value(static_cast<cl_int>(*wide)),
+         LocalMemory{static_cast<size_t>(GAUSS_ROWS * count) * middle_bytes(dtype)}},
+        tiles});
+    return;
+  }
+  launch.scratch.push_back(static_cast<size_t>(element_count(image)) * middle_bytes(dtype));
   launch.steps.push_back(KernelStep{
       program, "gaussian_columns", {input(0), scratch(0), value(image), value(gauss)}, range});
   launch.steps.push_back(KernelStep{
@@ -55,9 +87,8 @@ void add_gpu_steps(Launch& launch, Planner& planner, const std::string& entry, D
 
 KernelStep cpu_step(Planner& planner, const std::string& entry, DType dtype, const Image& image,
                     const Gauss& gauss) {
-  // A tile must be wider than the part that it needs of its neighbours.
-  const int64_t middle = dtype == DType::u8 ? sizeof(uint16_t) : sizeof(float);
-  const int64_t pixel = image.channels * middle;
+  // A tile must be wider than its margins.
+  const int64_t pixel = image.channels * static_cast<int64_t>(middle_bytes(dtype));
   const int64_t columns =
       std::max<int64_t>(line_bytes(planner) / pixel - 2 * gauss.radius, MAX_RADIUS + 1);
   const Tile tile = tile_of(planner, image, columns);

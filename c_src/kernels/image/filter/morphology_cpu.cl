@@ -1,5 +1,5 @@
 // The lowest (erode) or highest (dilate) level in the square of (2 radius + 1)^2 pixels around each
-// pixel, channel by channel, for devices that are CPUs:
+// pixel, channel by channel, CPU family:
 //
 //   out[y][x][c] = min or max of in[y + i][x + j][c], |i| <= radius, |j| <= radius
 //
@@ -8,10 +8,10 @@
 //   lines   local memory: two lines of (tile.columns + 2 radius) * channels elements
 //   ENTRY, LOWEST   the kernel's name, and whether the lowest level counts or the highest
 //
-// The square is separable: a line of the extremes of columns is made first, and the extremes along
-// that line are the result. A work-group is one item and owns a tile. Edge rule: places outside of
-// the picture do not count. Preconditions: no extent is 0; in and out do not overlap; range is
-// {ceil(width / tile.columns), ceil(height / tile.rows)}.
+// The square is separable: the extremes of columns are computed first, then the extremes along that
+// line. A work-group is one item and owns a tile. Edge rule: positions outside the picture are
+// ignored. Preconditions: no extent is 0; in and out do not overlap; range is {ceil(width /
+// tile.columns), ceil(height / tile.rows)}.
 
 #include "kernels/common/kernel.h"
 #include "kernels/common/loops.h"
@@ -53,7 +53,7 @@ SINGLE_ITEM_KERNEL void ENTRY(__global const T *restrict in, __global T *restric
     for (int i = 0; i < wanted; ++i) results[i] = columns[offset + i];
     for (int step = 1; step <= radius; ++step) {
       const int distance = step * channels;
-      // Near the edges of the line, one side or the other is not there.
+      // Near the ends of the line, one of the sides is missing.
       const int first = max(distance - offset, 0), last = min(wanted, there - offset - distance);
       INDEPENDENT_LOOP
       for (int i = first; i < wanted; ++i) {

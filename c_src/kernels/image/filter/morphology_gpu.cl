@@ -1,11 +1,11 @@
-// The lowest (erode) or highest (dilate) level in a square, see morphology_cpu.cl, for devices with
-// many narrow processors: along the columns into a picture of its own, then along the rows.
+// The lowest (erode) or highest (dilate) level in a square, see morphology_cpu.cl, GPU family: one
+// pass along the columns into an intermediate picture, then one along the rows.
 //
 //   in, picture   the picture, elements of type T
 //   out           the result; alpha is copied by the second pass
 //   ENTRY, LOWEST   the kernels' name, and whether the lowest level counts or the highest
 //
-// An item per element. Edge rules: places outside of the picture do not count; items past the last
+// One item per element. Edge rules: positions outside the picture are ignored; items past the last
 // element do nothing. Preconditions: out overlaps neither input.
 
 #include "kernels/common/paste.h"

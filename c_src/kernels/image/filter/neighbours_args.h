@@ -20,4 +20,15 @@ typedef struct Neighbours {
 } Neighbours;
 SHARED_STRUCT(Neighbours, 24 + 12 * MAX_NEIGHBOURS)
 
+// The same without lists, for the GPU family, whose items find the neighbours themselves.
+typedef struct Circle {
+  cl_int radius HOST_INIT(0);
+  cl_int skin HOST_INIT(0);
+  cl_float strength HOST_INIT(1);
+  cl_float range HOST_INIT(0);
+  cl_float space HOST_INIT(0);  // the distance term for a distance of 1
+  cl_int unused HOST_INIT(0);
+} Circle;
+SHARED_STRUCT(Circle, 24)
+
 SHARED_END

@@ -27,7 +27,8 @@ ProgramSource cpu_source(const Planner& planner, DType dtype) {
 
 ProgramSource gpu_source(DType dtype) {
   return {element_defines(dtype),
-          {{"image/filter/gaussian_gpu.cl"},
+          {{"image/filter/gaussian_filter_gpu.cl", {{"ENTRY", "blur"}, {"FINISH", "blurred"}}},
+           {"image/filter/gaussian_filter_gpu.cl", {{"ENTRY", "sharpen"}, {"FINISH", "sharpened"}}},
            {"image/filter/bilateral_gpu.cl"},
            {"image/filter/edges_gpu.cl"}}};
 }

@@ -1,10 +1,10 @@
-// A picture seen through a matrix:
+// A projective warp of a picture:
 //
 //   out[y][x] = in at (x' / w, y' / w), (x', y', w) = matrix * (x, y, 1)
 //
-// bilinear between the four pixels around that place, whose centres are at integers. Edge rules:
-// outside of the input there are zeros in every channel, or, with view.edge, the nearest pixel;
-// places that are at infinity or behind it (w <= 0) are zeros always. An item does view.span
+// interpolated bilinearly between the four nearest pixels, whose centres are at integers. Edge
+// rules: outside of the input all channels are 0 or, with view.edge, those of the nearest pixel;
+// positions at infinity or behind the camera (w <= 0) are always 0. Each item computes view.span
 // pixels; items past the last do nothing. in and out do not overlap.
 #pragma once
 
@@ -28,7 +28,7 @@ __kernel void warp(__global const T *restrict in, __global T *restrict out, cons
     float y = fma(view.matrix[3], column, fma(view.matrix[4], row, view.matrix[5])) / w;
     bool seen = w > 0;
     if (view.edge) {
-      // Comparisons with a NaN are false: what is no number is not seen.
+      // Comparisons with NaN are false, so NaN positions are outside.
       seen = seen && x == x && y == y;
       x = within(x, 0.0f, right);
       y = within(y, 0.0f, bottom);
@@ -40,7 +40,7 @@ __kernel void warp(__global const T *restrict in, __global T *restrict out, cons
       for (long c = 0; c < view.channels; ++c) to[c] = 0;
       continue;
     }
-    // Not below 0, so that truncating is rounding down.
+    // The operand is not negative, so truncation rounds down.
     const long x0 = (long)(x + 1) - 1, y0 = (long)(y + 1) - 1;
     const float tx = x - (float)x0, ty = y - (float)y0;
     for (long c = 0; c < view.channels; ++c) {

@@ -43,7 +43,7 @@ Launch plan_warp(const Call& call, Planner& planner) {
   view.in_height = from.height;
   view.in_width = from.width;
   view.channels = from.channels;
-  // There is no nearest pixel in an empty picture.
+  // An empty picture has no nearest pixel.
   view.edge = call.choice("border") == "edge" && element_count(from) != 0 ? 1 : 0;
   std::vector<double> matrix = call.numbers("matrix");
   if (matrix.size() == 6) matrix.insert(matrix.end(), {0, 0, 1});

@@ -1,4 +1,4 @@
-// Where the pixels of a warped picture come from.
+// The source positions of a warped picture.
 #pragma once
 
 #include "kernels/common/shared.h"
@@ -14,7 +14,7 @@ typedef struct Warp {
   cl_long in_width HOST_INIT(0);
   cl_long channels HOST_INIT(1);
   cl_long span HOST_INIT(1);  // pixels per item
-  cl_int edge HOST_INIT(0);   // 1: beyond its edges the picture goes on as it is there; 0: as 0
+  cl_int edge HOST_INIT(0);   // outside of the input: 1 clamps to the edge, 0 reads 0
   SHARED_ARRAY(cl_float, matrix, 9);
 } Warp;
 SHARED_STRUCT(Warp, 88)

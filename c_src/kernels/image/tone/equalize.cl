@@ -8,8 +8,8 @@
 
 #include "kernels/image/tone/tone.cl"
 
-// Counts above the limit are cut, and what was cut is given to all levels alike; the remainder of
-// that division goes to single levels at even distances.
+// Clips counts above the limit and distributes the excess equally over all levels; the remainder of
+// that division goes to evenly spaced levels.
 static inline void limit_counts(__global uint *counts, const uint limit) {
   uint excess = 0;
   for (int v = 0; v < TONE_LEVELS; ++v) {
@@ -56,7 +56,7 @@ __kernel void equalize_tables(__global uint *restrict counts, __global float *re
   }
 }
 
-// The two tiles whose centres are around a place, and how far it is from the first to the second.
+// The two tiles whose centres are nearest to a position, and the position between them, 0 to 1.
 typedef struct {
   int a, b;
   float t;

@@ -1,5 +1,4 @@
-// Kernels that go by how often levels occur in a picture: histogram, auto_levels,
-// auto_white_balance, equalize and clahe.
+// Kernels based on histograms: histogram, auto_levels, auto_white_balance, equalize and clahe.
 #include <algorithm>
 #include <limits>
 
@@ -22,7 +21,7 @@ std::shared_ptr<Program> tone_program(Planner& planner, DType dtype) {
   });
 }
 
-// Counts are 32 bit numbers.
+// Counts are 32-bit.
 void need_countable(const std::string& kernel, const Call& call, const Image& image) {
   if (image.height * image.width <= std::numeric_limits<uint32_t>::max()) return;
   throw Error(Reason::shape_mismatch,
@@ -45,7 +44,7 @@ size_t histogram_bytes(const Tones& tones) {
          sizeof(cl_uint);
 }
 
-// Zeros, and what the groups of rows add to them.
+// Zeroes the counts, and adds those of each group of rows.
 void add_counting(Launch& launch, Planner& planner, DType dtype, Tones& tones, Operand counts) {
   const int64_t tiles = tones.tiles_x * tones.tiles_y;
   const int64_t rows = ceil_div(tones.height, tones.tiles_y);
@@ -64,7 +63,7 @@ void add_counting(Launch& launch, Planner& planner, DType dtype, Tones& tones, O
                                     range});
 }
 
-// An item per pixel, or per group's share of them.
+// Adds a step of one item per pixel, or per chunk of pixels on CPUs.
 void add_pass(Launch& launch, Planner& planner, DType dtype, const std::string& entry,
               const Tones& tones, Operand numbers) {
   const int64_t pixels = tones.height * tones.width;

@@ -6,6 +6,7 @@
 #include "kernels/nn/activation/activation.hpp"
 #include "kernels/nn/conv/convolution.hpp"
 #include "kernels/nn/nn.hpp"
+#include "kernels/nn/winograd/winograd.hpp"
 
 namespace dala {
 namespace {
@@ -19,6 +20,7 @@ namespace {
 // The size of plain weights {co, c / groups, kh, kw} or packed ones {kh, kw, c / groups, columns}.
 std::array<int64_t, 2> kernel_size(const Call& call) {
   const Shape& weights = call.inputs[1].shape;
+  if (call.flag("winograd")) return {kWinogradWindow, kWinogradWindow};
   if (call.flag("packed")) return {weights[0], weights[1]};
   return {weights[2], weights[3]};
 }
@@ -43,7 +45,7 @@ void check_plain(const Call& call, int64_t per_group, int64_t groups) {
   need_divisor("output channels", weights[0], 1, groups);
 }
 
-void check_packed(const Call& call, int64_t per_group, int64_t groups) {
+void need_packable(const Call& call, int64_t groups) {
   if (!is_nhwc(call)) {
     throw Error(Reason::invalid_param, "packed of conv2d must be false when layout is nchw");
   }
@@ -53,6 +55,11 @@ void check_packed(const Call& call, int64_t per_group, int64_t groups) {
                 text("the output of conv2d has shape ", to_string(output),
                      ", expected {n, oh, ow, co} with co a multiple of the ", groups, " groups"));
   }
+}
+
+void check_packed(const Call& call, int64_t per_group, int64_t groups) {
+  need_packable(call, groups);
+  const Shape& output = call.output.shape;
   const Shape& weights = call.inputs[1].shape;
   const bool ranked = weights.size() == 4 && weights[0] > 0 && weights[1] > 0;
   Shape wanted;
@@ -65,6 +72,23 @@ void check_packed(const Call& call, int64_t per_group, int64_t groups) {
                text("{kh, kw, ", per_group, ", ", columns, "} as returned by conv2d_pack"));
 }
 
+void check_winograd(const Call& call, int64_t channels) {
+  const auto window = window_of("conv2d", call, kernel_size(call));
+  const bool plain = window.stride_y == 1 && window.stride_x == 1 && window.dilation_y == 1 &&
+                     window.dilation_x == 1 && call.integer("groups") == 1;
+  if (!plain || !call.flag("packed")) {
+    throw Error(Reason::invalid_param,
+                "winograd of conv2d needs packed weights, and stride, dilation and groups of 1");
+  }
+  need_packable(call, 1);
+  const int64_t outputs = output_channels(call);
+  const Shape wanted =
+      winograd_weights_shape({outputs, channels, kWinogradWindow, kWinogradWindow});
+  if (call.inputs[1].shape != wanted) {
+    reject_shape(1, call, text(to_string(wanted), " as returned by conv2d_pack with winograd"));
+  }
+}
+
 void check_conv2d(const Call& call) {
   need_same_inputs("conv2d", call);
   need_output_dtype("conv2d", call, {call.inputs[0].dtype});
@@ -74,7 +98,9 @@ void check_conv2d(const Call& call) {
   Planes planes = planes_of(call.inputs[0].shape, nhwc);
   const int64_t groups = call.integer("groups");
   need_divisor("channels", planes.channels, 0, groups);
-  if (call.flag("packed")) {
+  if (call.flag("winograd")) {
+    check_winograd(call, planes.channels);
+  } else if (call.flag("packed")) {
     check_packed(call, planes.channels / groups, groups);
   } else {
     check_plain(call, planes.channels / groups, groups);
@@ -186,7 +212,9 @@ Launch plan_conv2d(const Call& call, Planner& planner) {
   Launch launch;
   if (call.output.count() == 0) return launch;
   const Convolution conv = convolution_of(call);
-  if (!planner.cpu_class()) {
+  if (call.flag("winograd")) {
+    plan_winograd(launch, planner, call, conv);
+  } else if (!planner.cpu_class()) {
     launch.steps.push_back(gpu_step(planner, call, conv));
   } else if (conv.nhwc != 0) {
     plan_nhwc(launch, planner, call, conv);
@@ -230,6 +258,7 @@ Descriptor conv2d_kernel() {
   for (ParamSpec& param : activation_params()) conv2d.params.push_back(std::move(param));
   conv2d.params.push_back(layout_param());
   conv2d.params.push_back(packed);
+  conv2d.params.push_back(winograd_param());
   conv2d.check = check_conv2d;
   conv2d.plan = plan_conv2d;
   return conv2d;

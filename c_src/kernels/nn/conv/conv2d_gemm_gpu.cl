@@ -1,9 +1,9 @@
-// conv2d as a matrix product, for devices with many narrow processors: the patches that windows
+// conv2d as a matrix product, GPU family: the patches that windows
 // see are gathered tile by tile on their way to local memory, so no im2col matrix is ever stored.
 //
-//   channels last   out {pixels, channels} = patches {pixels, k} * weights {k, channels}; pixels
-//   are
-//                   those of the whole batch
+//   channels last   out {pixels, channels} = patches {pixels, k} * weights {k, channels}; the
+//   pixels
+//                   are those of the whole batch
 //   channels first  out {channels, pixels} = weights {channels, k} * patches {k, pixels}, for each
 //                   image
 //

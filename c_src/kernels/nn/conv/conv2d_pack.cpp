@@ -2,6 +2,7 @@
 #include "kernels/element.hpp"
 #include "kernels/nn/conv/convolution.hpp"
 #include "kernels/nn/nn.hpp"
+#include "kernels/nn/winograd/winograd.hpp"
 
 namespace dala {
 namespace {
@@ -33,7 +34,16 @@ void check_pack(const Call& call) {
     throw Error(Reason::invalid_param, text("groups of conv2d_pack must divide the ", weights[0],
                                             " output channels of input 0, got ", groups));
   }
-  need_output_shape("conv2d_pack", call, {packed_weights_shape(weights, groups)});
+  if (!call.flag("winograd")) {
+    need_output_shape("conv2d_pack", call, {packed_weights_shape(weights, groups)});
+    return;
+  }
+  if (groups != 1 || weights[2] != kWinogradWindow || weights[3] != kWinogradWindow) {
+    throw Error(Reason::invalid_param,
+                text("winograd of conv2d_pack takes weights {co, c, 3, 3} of one group, got ",
+                     to_string(weights), " and groups ", groups));
+  }
+  need_output_shape("conv2d_pack", call, {winograd_weights_shape(weights)});
 }
 
 KernelStep pack_gpu_step(Planner& planner, const Call& call, const Convolution& conv) {
@@ -52,7 +62,9 @@ Launch plan_conv2d_pack(const Call& call, Planner& planner) {
   planner.need_arithmetic("conv2d_pack", call);
   Launch launch;
   const Convolution conv = weights_of(call.inputs[0].shape, call.integer("groups"));
-  if (planner.cpu_class()) {
+  if (call.flag("winograd")) {
+    plan_winograd_pack(launch, planner, call, conv);
+  } else if (planner.cpu_class()) {
     plan_pack(launch, planner, call, conv);
   } else {
     launch.steps.push_back(pack_gpu_step(planner, call, conv));
@@ -73,6 +85,10 @@ Shape packed_weights_shape(const Shape& weights, int64_t groups) {
   return {weights[2], weights[3], weights[1], weights_of(weights, groups).columns};
 }
 
+Shape winograd_weights_shape(const Shape& weights) {
+  return packed_weights_shape({weights[0], weights[1], kWinogradSide, kWinogradSide}, 1);
+}
+
 Descriptor conv2d_pack_kernel() {
   Descriptor pack;
   pack.name = "conv2d_pack";
@@ -83,8 +99,8 @@ Descriptor conv2d_pack_kernel() {
   pack.output_rule =
       "the input's element type, {kh, kw, c / groups, columns}: a column per output channel, "
       "rounded up to a multiple of 16 for each group, or for all together if each group has one "
-      "channel in and out";
-  pack.params = {groups_param()};
+      "channel in and out; {6, 6, c, columns} with winograd";
+  pack.params = {groups_param(), winograd_param()};
   pack.check = check_pack;
   pack.plan = plan_conv2d_pack;
   pack.sample = [](DType dtype) {

@@ -5,13 +5,17 @@
 #include <algorithm>
 
 #include "kernels/nn/conv/convolution_args.h"
+#include "kernels/nn/conv_nhwc/conv2d_nhwc_args.h"
+#include "kernels/nn/nn.hpp"
 #include "kernels/nn/window.hpp"
 #include "kernels/planner.hpp"
 
 namespace dala {
 
-// The shape into which conv2d_pack packs weights {co, c / groups, kh, kw}.
+// The shape into which conv2d_pack packs weights {co, c / groups, kh, kw}, or weights {co, c, 3, 3}
+// for Winograd's algorithm.
 Shape packed_weights_shape(const Shape& weights, int64_t groups);
+Shape winograd_weights_shape(const Shape& weights);
 
 // The products of one sum, and the pixels of an output plane.
 inline int64_t products_of(const Convolution& conv) {
@@ -46,5 +50,11 @@ void plan_nchw(Launch& launch, Planner& planner, const Call& call, const Convolu
 void plan_nhwc(Launch& launch, Planner& planner, const Call& call, const Convolution& conv);
 // CPU class: packs all weights, from input 0 to the output.
 void plan_pack(Launch& launch, Planner& planner, const Call& call, const Convolution& conv);
+
+// CPU class: how the output channels of a call with packed weights are divided, and the arguments
+// that all kernels for the NHWC layout begin with.
+Panels panels_of(const PanelShape& shape, const Convolution& conv);
+std::vector<Argument> arguments_of(const Call& call, const Convolution& conv, Operand weights,
+                                   Value strips);
 
 }  // namespace dala

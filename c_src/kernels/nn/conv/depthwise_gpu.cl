@@ -1,7 +1,6 @@
-// conv2d of one channel in and one channel out for each group, for devices with many narrow
-// processors: four outputs next to each other by each item and, channels last, those of four
-// neighbouring channels, so that the input and the weights are read four elements at a time and an
-// element of the input is read once for the windows that share it.
+// conv2d with one channel in and one channel out per group, GPU family. Each item computes four
+// adjacent outputs of a row and, channels last, those of four adjacent channels, so that the input
+// and the weights are read four elements at a time and overlapping windows share their reads.
 //
 // Arguments, edge rules and preconditions are those of conv2d_gpu.cl; the range is the number of
 // such pieces of the output. Sizes of planes fit 32 bits.

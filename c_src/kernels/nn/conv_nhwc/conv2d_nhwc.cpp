@@ -32,16 +32,6 @@ constexpr int64_t kMinTapChannels = 64;
 // Bytes of scratch memory for weights that are packed by the launch, part by part.
 constexpr int64_t kMaxScratch = 8 * 1024 * 1024;
 
-// Panels of equal width as far as possible, since narrow panels are less efficient.
-Panels panels_of(const PanelShape& shape, const Convolution& conv) {
-  const int64_t vectors = ceil_div(conv.out_channels, shape.lanes);
-  Panels panels;
-  panels.vectors = ceil_div(vectors, ceil_div(vectors, shape.max_vectors));
-  panels.per_group = ceil_div(vectors, panels.vectors);
-  panels.end = panels.per_group * conv.groups;
-  return panels;
-}
-
 // Whether a vector holds several groups with equal channels in and out: see conv2d_groups_cpu.cl.
 bool several_groups(const PanelShape& shape, const Convolution& conv) {
   const int64_t width = conv.out_channels;
@@ -72,21 +62,6 @@ KernelStep pack_step(Planner& planner, const Call& call, const Convolution& conv
   }
   range.global[0] = static_cast<size_t>(count_of(panels));
   return {program, "conv2d_pack", {from, to, value(conv), value(panels)}, range};
-}
-
-std::vector<Argument> arguments_of(const Call& call, const Convolution& conv, Operand weights,
-                                   Value strips) {
-  const Activation activation = activation_of(call);
-  return {input(0),
-          weights,
-          input(conv.has_bias != 0 ? 2 : 0),
-          input(conv.has_residual != 0 ? 3 : 0),
-          output(),
-          value(conv),
-          std::move(strips),
-          number_of(call, activation.low),
-          number_of(call, activation.high),
-          number_of(call, activation.slope)};
 }
 
 // Divides pixels and panels such that the work-groups read as little as possible in total.
@@ -150,10 +125,8 @@ KernelStep patch_step(Planner& planner, const Call& call, const Convolution& con
   range.dimensions = 2;
   range.global = {static_cast<size_t>(conv.slices / conv.groups * patch.strips),
                   static_cast<size_t>(ceil_div(count_of(panels), panels.strip_panels)), 1};
-  const std::string entry = "conv2d_patch";
-  KernelStep step{nn_program(planner, dtype), entry,
-                  arguments_of(call, conv, weights, value(patch)), range,
-                  sequence_member(planner, entry)};
+  KernelStep step{nn_program(planner, dtype), "conv2d_patch",
+                  arguments_of(call, conv, weights, value(patch)), range};
   step.arguments.emplace_back(memory);
   return step;
 }
@@ -197,7 +170,6 @@ KernelStep panel_step(Planner& planner, const Call& call, const Convolution& con
                   conv.pointwise != 0 ? "conv2d_pointwise" : "conv2d_windows",
                   arguments_of(call, conv, weights, value(panels)), range};
   if (conv.pointwise == 0) step.arguments.emplace_back(windows);
-  step.member = sequence_member(planner, step.entry);
   return step;
 }
 
@@ -221,7 +193,7 @@ KernelStep rows_step(Planner& planner, const Call& call, const Convolution& conv
                   static_cast<size_t>(ceil_div(blocks, rows.strip_blocks)),
                   static_cast<size_t>(batch)};
   return {nn_program(planner, call.output.dtype), entry,
-          arguments_of(call, conv, weights, value(rows)), range, sequence_member(planner, entry)};
+          arguments_of(call, conv, weights, value(rows)), range};
 }
 
 KernelStep depthwise_step(Planner& planner, const Call& call, const Convolution& conv,
@@ -257,12 +229,36 @@ KernelStep scale_step(Planner& planner, const Call& call, const Convolution& con
   const int64_t strip = std::max<int64_t>(1, pixels / (2 * planner.busy_groups()));
   Range range;
   range.global[0] = static_cast<size_t>(ceil_div(pixels, strip));
-  const std::string entry = "conv2d_scale";
-  return {nn_program(planner, call.output.dtype), entry,
-          arguments_of(call, conv, weights, value(strip)), range, sequence_member(planner, entry)};
+  return {nn_program(planner, call.output.dtype), "conv2d_scale",
+          arguments_of(call, conv, weights, value(strip)), range};
 }
 
 }  // namespace
+
+// Panels of equal width as far as possible, since narrow panels are less efficient.
+Panels panels_of(const PanelShape& shape, const Convolution& conv) {
+  const int64_t vectors = ceil_div(conv.out_channels, shape.lanes);
+  Panels panels;
+  panels.vectors = ceil_div(vectors, ceil_div(vectors, shape.max_vectors));
+  panels.per_group = ceil_div(vectors, panels.vectors);
+  panels.end = panels.per_group * conv.groups;
+  return panels;
+}
+
+std::vector<Argument> arguments_of(const Call& call, const Convolution& conv, Operand weights,
+                                   Value strips) {
+  const Activation activation = activation_of(call);
+  return {input(0),
+          weights,
+          input(conv.has_bias != 0 ? 2 : 0),
+          input(conv.has_residual != 0 ? 3 : 0),
+          output(),
+          value(conv),
+          std::move(strips),
+          number_of(call, activation.low),
+          number_of(call, activation.high),
+          number_of(call, activation.slope)};
+}
 
 void plan_pack(Launch& launch, Planner& planner, const Call& call, const Convolution& conv) {
   const Panels panels = panels_of(panel_shape(planner, call.output.dtype), conv);

@@ -53,7 +53,6 @@ Launch plan_pool(const std::string& name, const Call& call, Planner& planner) {
     const int64_t pieces = pixels * ceil_div(channels, kPoolChannels);
     const int64_t units = std::max<int64_t>(1, pieces / (4 * planner.busy_groups()));
     step.entry = name + "_nhwc";
-    if (is_float(call.output.dtype)) step.member = sequence_member(planner, step.entry);
     step.range.global[0] = static_cast<size_t>(ceil_div(pieces, units));
     step.arguments.insert(step.arguments.end(),
                           {value(channels), value(pixels), value(units), value(count_padding)});

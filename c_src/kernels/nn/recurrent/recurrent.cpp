@@ -31,7 +31,7 @@ std::vector<std::string> default_curves(int32_t kind) {
   return {"sigmoid", "tanh"};
 }
 
-// Names separated by commas, for each direction as many as a layer of that kind has.
+// Comma-separated names, as many per direction as a layer of that kind has.
 std::vector<std::string> curve_names(const Call& call, int32_t kind, int64_t directions) {
   const std::vector<std::string> usual = default_curves(kind);
   std::vector<std::string> names;
@@ -155,7 +155,7 @@ Launch plan_recurrent(const Call& call, Planner& planner) {
 
   KernelStep step{program, "recurrent", {}, {}};
   for (size_t i = 0; i <= kLengths; ++i) {
-    // Lengths that are not there are not read.
+    // Absent lengths are not read, so any input can stand in.
     const size_t given = i < call.inputs.size() ? i : kExtra;
     step.arguments.push_back(input(static_cast<int>(given)));
   }

@@ -3,10 +3,11 @@
 
 #include "kernels/common/shared.h"
 
-// Units of a layer that are computed together. Weights, products and extras are padded to it.
+// Units of a layer that are computed together. Weights, products and extras are padded to a
+// multiple of it.
 #define RECURRENT_TILE 16
 
-// Which layer it is.
+// The kind of layer.
 #define RECURRENT_RNN 0
 #define RECURRENT_GRU 1         // the candidate is computed from the state times the reset gate
 #define RECURRENT_GRU_LINEAR 2  // the reset gate is applied to the product with the state
@@ -33,15 +34,15 @@ typedef struct Recurrence {
   cl_long hidden HOST_INIT(1);
   cl_long tiles HOST_INIT(1);
   cl_int kind HOST_INIT(0);
-  cl_int backwards HOST_INIT(0);  // of the first direction; the second one is always backwards
+  cl_int backwards HOST_INIT(0);  // of the first direction; the second is always reversed
   cl_int has_lengths HOST_INIT(0);
   cl_int has_peepholes HOST_INIT(0);
   cl_int input_forget HOST_INIT(0);  // the forget gate is 1 - the input gate
-  cl_int states HOST_INIT(0);        // the last states follow the sequence in the output
+  cl_int states HOST_INIT(0);        // the final states follow the sequence in the output
   cl_int groups HOST_INIT(1);        // work-groups that share the work of a step
   cl_int unused HOST_INIT(0);
-  cl_float clip HOST_INIT(0);       // bound of what goes into an activation, if it is above 0
-  cl_float cell_clip HOST_INIT(0);  // the same of the cells of an LSTM
+  cl_float clip HOST_INIT(0);       // bound of the activations' arguments, if above 0
+  cl_float cell_clip HOST_INIT(0);  // bound of an LSTM's cell state, if above 0
   SHARED_ARRAY(cl_int, curves, 6);  // three per direction
   SHARED_ARRAY(cl_float, alphas, 6);
   SHARED_ARRAY(cl_float, betas, 6);

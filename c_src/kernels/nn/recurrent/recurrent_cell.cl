@@ -68,11 +68,24 @@ static inline V curve_of(const V x, const int curve, const float alpha, const fl
   }
 }
 
-// Activation number `index` of a direction, after the clip.
+// The curve with this number, a constant, of a direction. Arrays of arguments are indexed by
+// constants only: others are copied to slow memory by some compilers, for each item.
+static inline V curved_by(const V x, const Recurrence *layer, const long direction,
+                          const int index) {
+  // Both are read in any case: a condition in front of the reads would become an index.
+  const int curves[2] = {layer->curves[index], layer->curves[3 + index]};
+  const float alphas[2] = {layer->alphas[index], layer->alphas[3 + index]};
+  const float betas[2] = {layer->betas[index], layer->betas[3 + index]};
+  const int curve = direction == 0 ? curves[0] : curves[1];
+  const float alpha = direction == 0 ? alphas[0] : alphas[1];
+  const float beta = direction == 0 ? betas[0] : betas[1];
+  return curve_of(x, curve, alpha, beta);
+}
+
+// The same after the clip.
 static inline V activated_by(const V x, const Recurrence *layer, const long direction,
                              const int index) {
-  const long at = 3 * direction + index;
-  return curve_of(clipped(x, layer->clip), layer->curves[at], layer->alphas[at], layer->betas[at]);
+  return curved_by(clipped(x, layer->clip), layer, direction, index);
 }
 
 // Gates in the order input, output, forget, cell; peepholes input, output, forget.
@@ -89,8 +102,7 @@ static inline V lstm_cell(const V input_sum, const V output_sum, const V forget_
                         layer->cell_clip);
   const V out = activated_by(fma(peep_output, now, output_sum), layer, direction, 0);
   *cell = now;
-  const long last = 3 * direction + 2;
-  return out * curve_of(now, layer->curves[last], layer->alphas[last], layer->betas[last]);
+  return out * curved_by(now, layer, direction, 2);
 }
 
 static inline V mixed(const V update, const V candidate, const V state) {

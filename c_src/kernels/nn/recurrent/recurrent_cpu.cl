@@ -14,14 +14,13 @@
 //
 // Edge rule: a step beyond the length of its sequence gives 0 and leaves the state as it is.
 //
-// A step depends on the one before, so the work of a phase, which is a step or, in a GRU whose
-// reset gate comes first, half of one, is divided into tasks: a tile of a direction for all
-// sequences. With COOPERATE there is a work-group for each thread of the driver. Each takes the
-// tasks of its own share first, whose weights are in its core's cache, then those that others have
-// not taken, and waits, awake, for the tasks that others are working on. Every work-group is able
-// to do all of them, so it does not matter how many the driver runs at the same time; and one that
-// has waited for long leaves the rest to the others, see nn/sequence_cpu.cl. Without COOPERATE
-// there is one work-group.
+// A step depends on the one before, so each phase (a step or, in a GRU that applies the reset gate
+// before the product, half of one) is divided into tasks: a tile of a direction for all sequences.
+// With COOPERATE there is one work-group per thread of the driver. Each first takes the tasks of
+// its own share, whose weights are in its core's cache, then tasks that no other has taken, and
+// spins until the others complete theirs. Every work-group can do all tasks, so progress does not
+// depend on how many the driver runs concurrently, and one that has spun for long leaves the rest
+// to the others. Without COOPERATE there is one work-group.
 #pragma once
 
 #define V float16

@@ -9,6 +9,7 @@
 #define V float
 #define AS_V as_float
 #define AS_INT_V as_int
+#include "kernels/common/loops.h"
 #include "kernels/nn/recurrent/recurrent_cell.cl"
 
 // The product of a state with the weights of one gate of one unit.
@@ -53,7 +54,7 @@ static inline void run_unit(__global const float *products, __global const float
   __global const float *more =
       extra + (direction * layer->tiles + tile) * 3 * RECURRENT_TILE + lane;
   float sums[4] = {0, 0, 0, 0};
-  for (long g = 0; g < gates; ++g) {
+  EACH_DIMENSION(g, gates, 4) {
     if (kind == RECURRENT_GRU && (g == 2) != (phase == 1)) continue;
     sums[g] = state_sum(w + g * RECURRENT_TILE, pitch, hidden, phase == 1 ? resets : state);
   }

@@ -29,7 +29,7 @@ defmodule Heat.Plate do
   alias Dala.Gpu.Compute
   alias Dala.Gpu.Compute.{Kernel, Pipeline}
 
-  @enforce_keys [:pipeline, :now, :next]
+  @enforce_keys [:step, :back, :now, :next]
   defstruct @enforce_keys
 
   @source """
@@ -60,18 +60,19 @@ defmodule Heat.Plate do
     now = Compute.buffer(cells, {height, width})
     next = Compute.buffer_zeros({height, width})
 
-    # Two steps, there and back, so that the result is where the input was.
-    pipeline =
-      Pipeline.new()
-      |> Pipeline.run_kernel(:heat_step, [now], next, rate: 0.2)
-      |> Pipeline.run_kernel(:heat_step, [next], now, rate: 0.2)
-
-    %__MODULE__{pipeline: pipeline, now: now, next: next}
+    %__MODULE__{
+      step: Pipeline.run_kernel(Pipeline.new(), :heat_step, [now], next, rate: 0.2),
+      back: Pipeline.copy(Pipeline.new(), next, now),
+      now: now,
+      next: next
+    }
   end
 
-  @doc "Runs an even number of steps."
-  def run(%__MODULE__{} = plate, steps) when rem(steps, 2) == 0 do
-    for _ <- 1..div(steps, 2)//1, do: :ok = Pipeline.run(plate.pipeline)
+  @doc "Runs a number of steps."
+  def run(%__MODULE__{} = plate, steps) do
+    # Between two steps, the result becomes the input. After the last one it is copied there.
+    :ok = Pipeline.run(plate.step, times: steps, swap: [{plate.now, plate.next}])
+    :ok = Pipeline.run(plate.back)
     plate
   end
 

@@ -27,9 +27,14 @@ defmodule Dala.Gpu.Compute.Buffer do
   If the device shares memory with the host, `from_binary/3` and `read/1` copy nothing. A binary
   still never changes, because buffers are copy-on-write: the next kernel that writes to the buffer
   gets fresh memory.
+
+  A buffer is on the device of this VM, or on another one: the option `:device` of the functions that
+  create buffers says which, and `Dala.Gpu.Compute.with_device/2` changes the default. `device/1`
+  returns it, `copy_to/2` copies a buffer to another device. The `ref` of a buffer elsewhere is no
+  reference, but serves for the same functions.
   """
 
-  alias Dala.Gpu.Compute.{Argument, Error, Native, Runtime}
+  alias Dala.Gpu.Compute.{Argument, Device, Error, Native, Placement, Remote, Runtime}
 
   @dtypes [:f32, :f64, :s32, :s64, :u32, :u8, :f16, :bf16, :s8, :s16, :u16, :u64, :c64]
 
@@ -58,7 +63,9 @@ defmodule Dala.Gpu.Compute.Buffer do
   @type shape :: tuple()
   @type real :: number() | :nan | :infinity | :neg_infinity
   @type element :: real() | {real(), real()}
-  @type t :: %__MODULE__{ref: reference(), shape: shape(), dtype: dtype()}
+  @type ref :: reference() | Remote.t()
+  @type t :: %__MODULE__{ref: ref(), shape: shape(), dtype: dtype()}
+  @type option :: {:device, Device.t()}
 
   @doc """
   Creates a buffer from a flat list of numbers.
@@ -73,6 +80,8 @@ defmodule Dala.Gpu.Compute.Buffer do
     * `list` - the elements, row by row
     * `shape` - a tuple (or list) of dimensions
     * `dtype` - the element type, `:f32` by default
+    * `opts` - `:device`, where the buffer is to be, by default the device of
+      `Dala.Gpu.Compute.with_device/2`, or that of this VM
 
   ## Example
 
@@ -86,15 +95,21 @@ defmodule Dala.Gpu.Compute.Buffer do
       iex> Dala.Gpu.Compute.Buffer.read_list(Dala.Gpu.Compute.Buffer.new([{1, -2}, 3], {2}, :c64))
       [{1.0, -2.0}, {3.0, 0.0}]
   """
-  @spec new([element()], shape() | [non_neg_integer()], dtype()) :: t()
-  def new(list, shape, dtype \\ :f32) do
+  @spec new([element()], shape() | [non_neg_integer()], dtype(), [option()]) :: t()
+  def new(list, shape, dtype \\ :f32, opts \\ []) do
     dims = dims!(shape)
     dtype = dtype!(dtype)
+    length = length!(list)
 
-    if length!(list) > @long_list do
-      allocate(dims, dtype, fn -> Native.buffer_from_list_dirty(list, dims, dtype) end)
-    else
-      allocate(dims, dtype, fn -> Native.buffer_from_list(list, dims, dtype) end)
+    case device!(opts) do
+      nil when length > @long_list ->
+        allocate(dims, dtype, fn -> Native.buffer_from_list_dirty(list, dims, dtype) end)
+
+      nil ->
+        allocate(dims, dtype, fn -> Native.buffer_from_list(list, dims, dtype) end)
+
+      device ->
+        allocate_on(device, {:list, list}, dims, dtype)
     end
   end
 
@@ -106,11 +121,15 @@ defmodule Dala.Gpu.Compute.Buffer do
       iex> {2, 2} |> Dala.Gpu.Compute.Buffer.zeros(:u8) |> Dala.Gpu.Compute.Buffer.read()
       <<0, 0, 0, 0>>
   """
-  @spec zeros(shape() | [non_neg_integer()], dtype()) :: t()
-  def zeros(shape, dtype \\ :f32) do
+  @spec zeros(shape() | [non_neg_integer()], dtype(), [option()]) :: t()
+  def zeros(shape, dtype \\ :f32, opts \\ []) do
     dims = dims!(shape)
     dtype = dtype!(dtype)
-    allocate(dims, dtype, fn -> Native.buffer_zeros(dims, dtype) end)
+
+    case device!(opts) do
+      nil -> allocate(dims, dtype, fn -> Native.buffer_zeros(dims, dtype) end)
+      device -> allocate_on(device, :zeros, dims, dtype)
+    end
   end
 
   @doc false
@@ -133,8 +152,8 @@ defmodule Dala.Gpu.Compute.Buffer do
       iex> Dala.Gpu.Compute.Buffer.read_list(pixel)
       [255, 128, 0, 255]
   """
-  @spec from_binary(binary(), shape() | [non_neg_integer()], dtype()) :: t()
-  def from_binary(binary, shape, dtype \\ :f32) do
+  @spec from_binary(binary(), shape() | [non_neg_integer()], dtype(), [option()]) :: t()
+  def from_binary(binary, shape, dtype \\ :f32, opts \\ []) do
     dims = dims!(shape)
     dtype = dtype!(dtype)
 
@@ -142,16 +161,56 @@ defmodule Dala.Gpu.Compute.Buffer do
       raise ArgumentError, "expected the elements as a binary, got: #{Argument.show(binary)}"
     end
 
-    {binary, referenced} = own(binary)
-    allocate(dims, dtype, fn -> Native.buffer_from_binary(binary, dims, dtype, referenced) end)
+    case device!(opts) do
+      nil ->
+        {binary, referenced} = own(binary)
+
+        allocate(dims, dtype, fn -> Native.buffer_from_binary(binary, dims, dtype, referenced) end)
+
+      device ->
+        allocate_on(device, {:binary, binary}, dims, dtype)
+    end
   end
+
+  @doc """
+  Returns the device that a buffer is on.
+
+  ## Example
+
+      iex> buffer = Dala.Gpu.Compute.Buffer.zeros({3})
+      iex> Dala.Gpu.Compute.Buffer.device(buffer) == Dala.Gpu.Compute.Device.default()
+      true
+  """
+  @spec device(t()) :: Device.t()
+  def device(%__MODULE__{ref: %Remote{device: device}}), do: device
+  def device(%__MODULE__{}), do: Device.default()
+  def device(other), do: not_a_buffer!(other)
+
+  @doc """
+  Copies a buffer to a device: a new buffer there, with the content that this one has now.
+
+  ## Example
+
+      iex> buffer = Dala.Gpu.Compute.Buffer.new([1, 2, 3], {3})
+      iex> copy = Dala.Gpu.Compute.Buffer.copy_to(buffer, Dala.Gpu.Compute.Device.default())
+      iex> Dala.Gpu.Compute.Buffer.read_list(copy)
+      [1.0, 2.0, 3.0]
+  """
+  @spec copy_to(t(), Device.t()) :: t()
+  def copy_to(%__MODULE__{} = buffer, device) do
+    Placement.run(Device.place!(device), fn ->
+      from_binary(read(buffer), buffer.shape, buffer.dtype)
+    end)
+  end
+
+  def copy_to(other, _device), do: not_a_buffer!(other)
 
   @doc """
   Creates a buffer with the content that a buffer has now, under another shape, without a copy.
 
-  A later write to either of them does not change the other. The element type may differ if it has
-  the same size: the bytes are then taken as elements of that type. A shape with another number of
-  elements raises `Dala.Gpu.Compute.Error`.
+  A later write to either of them does not change the other. With another element type, the bytes are
+  taken as elements of that type. A shape with another number of bytes raises
+  `Dala.Gpu.Compute.Error`.
 
   ## Parameters
 
@@ -173,11 +232,12 @@ defmodule Dala.Gpu.Compute.Buffer do
     dims = dims!(shape)
     dtype = dtype!(dtype || own)
 
-    %__MODULE__{
-      ref: ref |> Native.buffer_view(dims, dtype) |> Error.value!(),
-      shape: List.to_tuple(dims),
-      dtype: dtype
-    }
+    viewed =
+      if is_reference(ref),
+        do: Native.buffer_view(ref, dims, dtype),
+        else: Remote.view(ref, dims, dtype)
+
+    %__MODULE__{ref: Error.value!(viewed), shape: List.to_tuple(dims), dtype: dtype}
   end
 
   def view(other, _shape, _dtype), do: not_a_buffer!(other)
@@ -196,19 +256,21 @@ defmodule Dala.Gpu.Compute.Buffer do
       iex> Dala.Gpu.Compute.Buffer.read_list(buffer)
       [1, 2, 3]
   """
-  @spec write(t() | reference(), binary()) :: :ok
+  @spec write(t() | ref(), binary()) :: :ok
   def write(buffer, binary) when is_binary(binary) do
-    ref = ref!(buffer)
-    {binary, referenced} = own(binary)
-
-    with {:error, error} <-
-           Runtime.collecting(fn -> Native.buffer_write(ref, binary, referenced) end),
-         do: raise(error)
+    with {:error, error} <- write_at(any_ref!(buffer), binary), do: raise(error)
   end
 
   def write(_buffer, other) do
     raise ArgumentError, "expected the elements as a binary, got: #{Argument.show(other)}"
   end
+
+  defp write_at(ref, binary) when is_reference(ref) do
+    {binary, referenced} = own(binary)
+    Runtime.collecting(fn -> Native.buffer_write(ref, binary, referenced) end)
+  end
+
+  defp write_at(remote, binary), do: Remote.write(remote, binary)
 
   @doc """
   Reads the bytes of a buffer, after all commands submitted on it.
@@ -222,7 +284,9 @@ defmodule Dala.Gpu.Compute.Buffer do
       iex> Dala.Gpu.Compute.Buffer.read(buffer)
       <<1, 2, 3>>
   """
-  @spec read(t() | reference()) :: binary()
+  @spec read(t() | ref()) :: binary()
+  def read(%__MODULE__{ref: %Remote{} = remote}), do: read(remote)
+  def read(%Remote{} = remote), do: remote |> Remote.read() |> Error.value!()
   def read(buffer), do: buffer |> start_read() |> finish_read()
 
   @doc """
@@ -238,14 +302,22 @@ defmodule Dala.Gpu.Compute.Buffer do
       iex> Dala.Gpu.Compute.Buffer.read(buffer, 3, 2)
       <<4, 5>>
   """
-  @spec read(t() | reference(), non_neg_integer(), non_neg_integer()) :: binary()
+  @spec read(t() | ref(), non_neg_integer(), non_neg_integer()) :: binary()
   def read(buffer, offset, count) do
-    ref = ref!(buffer)
+    ref = any_ref!(buffer)
     offset = Argument.integer!(:offset, offset, 0..0x7FFFFFFFFFFFFFFF)
     count = Argument.integer!(:count, count, 0..0x7FFFFFFFFFFFFFFF)
-
-    fn -> Native.buffer_read_part(ref, offset, count) end |> Runtime.collecting() |> finish_read()
+    read_part(ref, offset, count)
   end
+
+  defp read_part(ref, offset, count) when is_reference(ref),
+    do:
+      fn -> Native.buffer_read_part(ref, offset, count) end
+      |> Runtime.collecting()
+      |> finish_read()
+
+  defp read_part(remote, offset, count),
+    do: remote |> Remote.read({offset, count}) |> Error.value!()
 
   @doc false
   # A snapshot of the current content, which any process can wait for later.
@@ -354,9 +426,11 @@ defmodule Dala.Gpu.Compute.Buffer do
       iex> Dala.Gpu.Compute.Buffer.valid?(buffer)
       false
   """
-  @spec free(t() | reference()) :: :ok
+  @spec free(t() | ref()) :: :ok
   def free(buffer) do
-    with {:error, error} <- Native.buffer_free(ref!(buffer)), do: raise(error)
+    ref = any_ref!(buffer)
+    freed = if is_reference(ref), do: Native.buffer_free(ref), else: Remote.free(ref)
+    with {:error, error} <- freed, do: raise(error)
   end
 
   @doc """
@@ -368,7 +442,7 @@ defmodule Dala.Gpu.Compute.Buffer do
       iex> Dala.Gpu.Compute.Buffer.free_many(buffers)
       :ok
   """
-  @spec free_many([t() | reference()]) :: :ok
+  @spec free_many([t() | ref()]) :: :ok
   def free_many(buffers) when length(buffers) >= 0, do: Enum.each(buffers, &free/1)
   def free_many(other), do: Argument.refuse!("a list of buffers", other)
 
@@ -380,8 +454,11 @@ defmodule Dala.Gpu.Compute.Buffer do
       iex> Dala.Gpu.Compute.Buffer.valid?(Dala.Gpu.Compute.Buffer.zeros({8}))
       true
   """
-  @spec valid?(t() | reference()) :: boolean()
-  def valid?(buffer), do: Native.buffer_state(ref!(buffer)) != :freed
+  @spec valid?(t() | ref()) :: boolean()
+  def valid?(buffer) do
+    ref = any_ref!(buffer)
+    if is_reference(ref), do: Native.buffer_state(ref) != :freed, else: Remote.valid?(ref)
+  end
 
   @doc """
   Returns the shape as a tuple.
@@ -435,7 +512,30 @@ defmodule Dala.Gpu.Compute.Buffer do
   @spec ref!(t() | reference()) :: reference()
   def ref!(%__MODULE__{ref: ref}) when is_reference(ref), do: ref
   def ref!(ref) when is_reference(ref), do: ref
+  def ref!(%__MODULE__{ref: %Remote{} = remote}), do: raise(Remote.not_here(remote))
+  def ref!(%Remote{} = remote), do: raise(Remote.not_here(remote))
   def ref!(other), do: not_a_buffer!(other)
+
+  @doc false
+  # The references of buffers that all have to be on this VM's device.
+  @spec refs([t() | ref()]) :: {:ok, [reference()]} | {:error, Error.t()}
+  def refs(buffers) do
+    refs = Enum.map(buffers, &any_ref!/1)
+
+    case Enum.find(refs, &(not is_reference(&1))) do
+      nil -> {:ok, refs}
+      remote -> {:error, Remote.not_here(remote)}
+    end
+  end
+
+  @doc false
+  # As `ref!/1`, for functions that also serve other devices.
+  @spec any_ref!(t() | ref()) :: ref()
+  def any_ref!(%__MODULE__{ref: ref}) when is_reference(ref), do: ref
+  def any_ref!(ref) when is_reference(ref), do: ref
+  def any_ref!(%__MODULE__{ref: %Remote{} = remote}), do: remote
+  def any_ref!(%Remote{} = remote), do: remote
+  def any_ref!(other), do: not_a_buffer!(other)
 
   @doc false
   @spec dims!(shape() | [non_neg_integer()]) :: [non_neg_integer()]
@@ -490,6 +590,23 @@ defmodule Dala.Gpu.Compute.Buffer do
     if 2 * size < whole, do: {:binary.copy(binary), size}, else: {binary, referenced}
   end
 
+  defp device!([]), do: Placement.current()
+
+  defp device!(opts) do
+    case Argument.options!(opts, device: nil)[:device] do
+      nil -> Placement.current()
+      device -> Device.place!(device)
+    end
+  end
+
+  defp allocate_on(device, content, dims, dtype) do
+    %__MODULE__{
+      ref: device |> Remote.create(content, dims, dtype) |> Error.value!(),
+      shape: List.to_tuple(dims),
+      dtype: dtype
+    }
+  end
+
   defp allocate(dims, dtype, create) do
     Runtime.ensure!()
     Runtime.collect_if_grown()
@@ -535,19 +652,23 @@ defmodule Dala.Gpu.Compute.Buffer do
   end
 
   defimpl Inspect do
-    alias Dala.Gpu.Compute.{Buffer, Bytes, Native}
+    alias Dala.Gpu.Compute.{Buffer, Bytes, Native, Placement, Remote}
 
     # Shows the type, never the content: reading it could take long.
     def inspect(%Buffer{} = buffer, _opts) do
       dims = buffer.shape |> Tuple.to_list() |> Enum.map_join(&"[#{&1}]")
 
-      memory =
-        case Native.buffer_state(buffer.ref) do
-          :memory -> Bytes.format(Buffer.size(buffer))
-          other -> other
-        end
+      "#Dala.Gpu.Compute.Buffer<#{buffer.dtype}#{dims} #{memory(buffer)}>"
+    end
 
-      "#Dala.Gpu.Compute.Buffer<#{buffer.dtype}#{dims} #{memory}>"
+    defp memory(%Buffer{ref: %Remote{device: device}} = buffer),
+      do: "#{Bytes.format(Buffer.size(buffer))} on #{Placement.label(device)}"
+
+    defp memory(buffer) do
+      case Native.buffer_state(buffer.ref) do
+        :memory -> Bytes.format(Buffer.size(buffer))
+        other -> other
+      end
     end
   end
 end

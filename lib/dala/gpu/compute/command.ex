@@ -11,7 +11,7 @@ defmodule Dala.Gpu.Compute.Command do
     * `:op` - `:run_kernel` or `:copy_buffer`
     * `:kernel` - the kernel's name, an atom or a string (`:run_kernel` only)
     * `:inputs` - a list of buffers; for `:copy_buffer` the source
-    * `:output` - the buffer to write to
+    * `:output` - the buffer to write to; a list of buffers for a kernel with several outputs
     * `:params` - the kernel's parameters, a map or keyword list, `%{}` by default
 
   A buffer is a `Dala.Gpu.Compute.Buffer` or its `ref`. A command has at most 1024 inputs and 256
@@ -29,8 +29,9 @@ defmodule Dala.Gpu.Compute.Command do
       prediction) is dropped, since no process would receive its result.
   """
 
-  alias Dala.Gpu.Compute.{Argument, Buffer, Error, Native, Runtime, Watcher}
+  alias Dala.Gpu.Compute.{Argument, Buffer, Error, Native, Remote, Runtime, Watcher}
   alias Dala.Gpu.Compute.Kernel.Provider
+  alias Dala.Gpu.Compute.Remote.{Commands, Link}
   alias Dala.Telemetry
 
   @keys [:op, :kernel, :inputs, :output, :params]
@@ -41,13 +42,14 @@ defmodule Dala.Gpu.Compute.Command do
 
   @type id :: non_neg_integer()
   @type kernel :: atom() | String.t()
-  @type buffer :: Buffer.t() | reference()
+  @type buffer :: Buffer.t() | Buffer.ref()
+  @type output :: buffer() | [buffer(), ...]
   @type param :: number() | boolean() | atom() | String.t() | tuple() | [number()]
   @type params :: %{optional(atom() | String.t()) => param()} | keyword(param())
   @type spec :: %{
           required(:op) => :run_kernel | :copy_buffer,
           required(:inputs) => [buffer()],
-          required(:output) => buffer(),
+          required(:output) => output(),
           optional(:kernel) => kernel() | nil,
           optional(:params) => params()
         }
@@ -78,11 +80,26 @@ defmodule Dala.Gpu.Compute.Command do
   @spec submit(spec(), notify: pid()) :: id()
   def submit(spec, opts \\ []) do
     {op, kernel, inputs, output, params} = spec!(spec)
-    mode = mode!(opts)
+    notify = Argument.options!(opts, notify: nil)[:notify]
+    mode = mode!(notify)
+
+    case operands!(inputs, output) do
+      {:here, inputs, output} ->
+        start = fn -> provided(op, kernel, inputs, output, params, mode) end
+        accepted(start, mode, op, kernel)
+
+      {:there, device, inputs, output} ->
+        tell(Remote.submit(device, op, kernel, inputs, output, params, notify), op, kernel)
+
+      {:error, error} ->
+        Remote.submit_failure(error, notify)
+    end
+  end
+
+  defp accepted(start, mode, op, kernel) do
     Runtime.ensure!()
     Watcher.monitor_caller()
-
-    id = enqueue(fn -> provided(op, kernel, inputs, output, params, mode) end, mode)
+    id = enqueue(start, mode)
     take_turn()
     tell(id, op, kernel)
   end
@@ -92,10 +109,17 @@ defmodule Dala.Gpu.Compute.Command do
       :ok ->
         Native.submit(op, kernel, inputs, output, params, mode)
 
-      {:error, %Error{reason: reason, message: message}} ->
-        Native.submit_failure(Atom.to_string(reason), message, mode)
+      {:error, _error} = failed ->
+        failed_command(failed, mode)
     end
   end
+
+  defp failed_command({:error, %Error{reason: reason, message: message} = error}, mode) do
+    details = Map.filter(error.details, fn {_key, value} -> detail?(value) end)
+    Native.submit_failure(Atom.to_string(reason), message, details, mode)
+  end
+
+  defp detail?(value), do: is_integer(value) or (is_binary(value) and byte_size(value) <= 1024)
 
   defp tell(id, op, kernel) do
     if Telemetry.listening?([:dala, :command, :submit]) do
@@ -120,6 +144,15 @@ defmodule Dala.Gpu.Compute.Command do
       true
   """
   @spec poll(id()) :: :pending | :completed | {:error, Error.t()}
+  def poll(id) when is_integer(id) and id > @max_id do
+    case Commands.remote?(id) && Commands.find(id) do
+      {:pending, link} -> if Process.alive?(link), do: :pending, else: Link.wait(link, id, 0)
+      :ok -> :completed
+      {:error, _error} = failed -> failed
+      _unknown -> unknown(id)
+    end
+  end
+
   def poll(id) do
     with :ok <- known(id), :ok <- Runtime.ensure(), do: Native.command_poll(id)
   end
@@ -140,7 +173,23 @@ defmodule Dala.Gpu.Compute.Command do
   @spec wait(id(), timeout()) :: :ok | {:error, Error.t()}
   def wait(id, timeout \\ :infinity) do
     timeout = Argument.timeout!(timeout)
+    if is_integer(id) and id > @max_id, do: wait_there(id, timeout), else: wait_here(id, timeout)
+  end
 
+  defp wait_there(id, timeout) do
+    case Commands.remote?(id) && Commands.find(id) do
+      {:pending, link} ->
+        with :timeout <- Link.wait(link, id, timeout), do: too_long(id, timeout)
+
+      result when result == :ok or is_tuple(result) ->
+        result
+
+      _unknown ->
+        unknown(id)
+    end
+  end
+
+  defp wait_here(id, timeout) do
     with :ok <- known(id), :ok <- Runtime.ensure() do
       ref = make_ref()
 
@@ -159,7 +208,7 @@ defmodule Dala.Gpu.Compute.Command do
   end
 
   @doc """
-  Cancels a command that has not started.
+  Cancels a command that has not started, or the remaining runs of a pipeline that runs many times.
 
   Processes that wait for it, or are to be notified, immediately get an error with the reason
   `:cancelled`; its output keeps its content. Cancelling again returns `:ok`. A command that is on
@@ -175,6 +224,14 @@ defmodule Dala.Gpu.Compute.Command do
       :unsupported
   """
   @spec cancel(id()) :: :ok | {:error, Error.t()}
+  def cancel(id) when is_integer(id) and id > @max_id do
+    case Commands.remote?(id) && Commands.find(id) do
+      {:pending, _link} -> too_late(id, "is on the device of another VM")
+      result when result == :ok or is_tuple(result) -> too_late(id, "has ended")
+      _unknown -> unknown(id)
+    end
+  end
+
   def cancel(id) do
     with :ok <- known(id), :ok <- Runtime.ensure() do
       case Native.command_cancel(id) do
@@ -191,7 +248,9 @@ defmodule Dala.Gpu.Compute.Command do
     {:error,
      %Error{
        reason: :unsupported,
-       message: "command #{id} #{state}; only a command that has not started can be cancelled",
+       message:
+         "command #{id} #{state}; only a command of this VM's device that has not started can be " <>
+           "cancelled",
        details: %{id: id}
      }}
   end
@@ -211,6 +270,28 @@ defmodule Dala.Gpu.Compute.Command do
         {^ref, result} -> result
       end
     end
+  end
+
+  @doc false
+  # Submits what `start`, which takes the mode, submits. An error is that of the id returned.
+  @spec submit_with(pid() | nil, atom(), (term() -> Native.started())) :: id()
+  def submit_with(notify, op, start) do
+    mode = mode!(notify)
+
+    accepted(
+      fn ->
+        case Provider.finding(fn -> start.(mode) end) do
+          {:error, %Error{reason: reason}} = failed when reason != :out_of_memory ->
+            failed_command(failed, mode)
+
+          result ->
+            result
+        end
+      end,
+      mode,
+      op,
+      nil
+    )
   end
 
   @doc false
@@ -240,7 +321,11 @@ defmodule Dala.Gpu.Compute.Command do
             "got: #{byte_size(name)}"
   end
 
-  def kernel!(name) when is_binary(name) and name != "", do: name
+  def kernel!(name) when is_binary(name) and name != "" do
+    if String.valid?(name),
+      do: name,
+      else: Argument.refuse!("the kernel's name as text in UTF-8", name)
+  end
 
   def kernel!(name) when is_atom(name) and name not in [nil, true, false],
     do: Atom.to_string(name)
@@ -251,17 +336,55 @@ defmodule Dala.Gpu.Compute.Command do
   end
 
   @doc false
+  # Where the buffers of a call are: on the device of this VM, or all on another one. References are
+  # those of this VM's device, so the usual case costs a look at each of them.
+  # A call that makes its output has `:none`.
+  @spec operands!([buffer()], output() | :none) ::
+          {:here, [reference()], reference() | [reference()]}
+          | {:there, struct(), [Remote.t()], Remote.t() | [Remote.t()]}
+          | {:error, Error.t()}
+  def operands!(inputs, output) do
+    inputs = each_input!(inputs, &Buffer.any_ref!/1)
+    output = if output == :none, do: [], else: each_output!(output, &Buffer.any_ref!/1)
+    all = if is_list(output), do: output ++ inputs, else: [output | inputs]
+
+    if Enum.all?(all, &is_reference/1),
+      do: {:here, inputs, output},
+      else: there(inputs, output, all)
+  end
+
+  defp there(inputs, output, all) do
+    case all |> Enum.map(&device/1) |> Enum.uniq_by(&(&1 && &1.place)) do
+      [device] -> {:there, device, inputs, output}
+      [one, other | _more] -> {:error, Remote.mismatch(one, other)}
+    end
+  end
+
+  defp device(%Remote{device: device}), do: device
+  defp device(_reference), do: nil
+
+  @doc false
   @spec inputs!([buffer()]) :: [reference()]
-  def inputs!(inputs) when length(inputs) > @most_inputs do
+  def inputs!(inputs), do: each_input!(inputs, &Buffer.ref!/1)
+
+  defp each_input!(inputs, _ref) when length(inputs) > @most_inputs do
     raise ArgumentError,
           "expected inputs to be at most #{@most_inputs} buffers, got: #{length(inputs)}"
   end
 
-  def inputs!(inputs) when length(inputs) >= 0, do: Enum.map(inputs, &Buffer.ref!/1)
+  defp each_input!(inputs, ref) when length(inputs) >= 0, do: Enum.map(inputs, ref)
 
-  def inputs!(other) do
+  defp each_input!(other, _ref) do
     raise ArgumentError, "expected inputs to be a list of buffers, got: #{Argument.show(other)}"
   end
+
+  defp each_output!([_ | _] = outputs, ref) when length(outputs) <= @most_inputs,
+    do: Enum.map(outputs, ref)
+
+  defp each_output!(outputs, _ref) when is_list(outputs),
+    do: Argument.refuse!("the outputs to be a list of 1 to #{@most_inputs} buffers", outputs)
+
+  defp each_output!(output, ref), do: ref.(output)
 
   @doc false
   @spec params!(params()) :: %{optional(atom() | String.t()) => param()}
@@ -299,8 +422,8 @@ defmodule Dala.Gpu.Compute.Command do
       {:ok, id} ->
         id
 
-      {:error, %Error{reason: :out_of_memory, message: message}} ->
-        enqueue(fn -> Native.submit_failure("out_of_memory", message, mode) end, mode)
+      {:error, %Error{reason: :out_of_memory}} = failed ->
+        enqueue(fn -> failed_command(failed, mode) end, mode)
 
       {:error, error} ->
         raise error
@@ -312,12 +435,7 @@ defmodule Dala.Gpu.Compute.Command do
   defp give_up(id, ref, timeout) do
     case Native.command_unwatch(id, ref) do
       true ->
-        {:error,
-         %Error{
-           reason: :timeout,
-           message: "command #{id} had not finished after #{timeout} ms",
-           details: %{id: id, timeout: timeout}
-         }}
+        too_long(id, timeout)
 
       false ->
         receive do
@@ -327,6 +445,15 @@ defmodule Dala.Gpu.Compute.Command do
       {:error, _error} = failed ->
         failed
     end
+  end
+
+  defp too_long(id, timeout) do
+    {:error,
+     %Error{
+       reason: :timeout,
+       message: "command #{id} had not finished after #{timeout} ms",
+       details: %{id: id, timeout: timeout}
+     }}
   end
 
   defp known(id) when is_integer(id) and id in 0..@max_id, do: :ok
@@ -355,8 +482,8 @@ defmodule Dala.Gpu.Compute.Command do
 
     op = op!(spec)
 
-    {op, spec_kernel!(op, spec), inputs!(fetch!(spec, :inputs)),
-     Buffer.ref!(fetch!(spec, :output)), params!(Map.get(spec, :params, %{}))}
+    {op, spec_kernel!(op, spec), fetch!(spec, :inputs), fetch!(spec, :output),
+     params!(Map.get(spec, :params, %{}))}
   end
 
   defp spec!(other) do
@@ -384,8 +511,8 @@ defmodule Dala.Gpu.Compute.Command do
     end
   end
 
-  defp mode!(opts) do
-    case Argument.options!(opts, notify: nil)[:notify] do
+  defp mode!(notify) do
+    case notify do
       nil ->
         :async
 

@@ -5,9 +5,34 @@ defmodule Dala.Gpu.Compute.Device do
   One device is chosen at first use and kept. `config :dala_gpu, device: ...` or the environment
   variable `DALA_GPU_DEVICE` selects it: `:auto` (a GPU if there is one, otherwise the CPU), `:gpu`,
   `:cpu`, or part of a device's name.
+
+  A device is a struct with the fields of `t:t/0`. Its `:place` says where it is: `:here` in this VM,
+  `{:isolated, server}` in a VM of its own (see `Dala.Gpu.Compute.Isolated`), `{:node, node}` on
+  another node. `Dala.Gpu.Compute.with_device/2` makes buffers on a device.
   """
 
-  alias Dala.Gpu.Compute.{Error, Native, Runtime}
+  alias Dala.Gpu.Compute.{Argument, Error, Native, Placement, Remote, Runtime}
+
+  @enforce_keys [:name, :place]
+  defstruct [:name, :place, :gpu, :vendor, :version, :driver, :platform, :type] ++
+              [:compute_units, :global_memory, :max_allocation, :local_memory, :fp64, :available]
+
+  @type t :: %__MODULE__{
+          name: String.t(),
+          place: :here | {:isolated, GenServer.server()} | {:node, node()},
+          gpu: boolean(),
+          vendor: String.t(),
+          version: String.t(),
+          driver: String.t(),
+          platform: String.t(),
+          type: type(),
+          compute_units: non_neg_integer(),
+          global_memory: non_neg_integer(),
+          max_allocation: non_neg_integer(),
+          local_memory: non_neg_integer(),
+          fp64: boolean(),
+          available: boolean()
+        }
 
   @type type :: :cpu | :gpu | :accelerator | :custom
 
@@ -36,22 +61,6 @@ defmodule Dala.Gpu.Compute.Device do
           work_why: String.t() | nil
         }
 
-  @type listed :: %{
-          name: String.t(),
-          gpu: boolean(),
-          vendor: String.t(),
-          version: String.t(),
-          driver: String.t(),
-          platform: String.t(),
-          type: type(),
-          compute_units: non_neg_integer(),
-          global_memory: non_neg_integer(),
-          max_allocation: non_neg_integer(),
-          local_memory: non_neg_integer(),
-          fp64: boolean(),
-          available: boolean()
-        }
-
   @type memory :: %{
           in_use: non_neg_integer(),
           peak: non_neg_integer(),
@@ -75,7 +84,8 @@ defmodule Dala.Gpu.Compute.Device do
   bytes. `:why` explains why this device was chosen. Compiled kernels are cached in `:cache_dir`, up
   to `:cache_limit` bytes; `:cache_why` explains the choice of that directory. A CPU driver loads
   them from `:work_dir`, a private directory of this VM, whose location `:work_why` explains.
-  `:cache_note` says why the configured directories are not used, or is `nil`.
+  `:cache_note` says why the configured directories are not used, or is `nil`. Inside of
+  `Dala.Gpu.Compute.with_device/2`, this and the functions below are about that device.
 
   ## Example
 
@@ -84,7 +94,15 @@ defmodule Dala.Gpu.Compute.Device do
       true
   """
   @spec info() :: info()
-  def info do
+  def info, do: there(:info) || info_here()
+
+  # What that function returns in the VM of the process's device; nil if that is this VM.
+  defp there(function) do
+    with device when device != nil <- Placement.current(),
+         do: device |> Remote.apply(__MODULE__, function, []) |> Error.value!()
+  end
+
+  defp info_here do
     Runtime.ensure!()
     {opencl_version, info} = Native.runtime_info() |> Error.value!() |> Map.pop!(:version)
 
@@ -103,11 +121,103 @@ defmodule Dala.Gpu.Compute.Device do
       iex> Dala.Gpu.Compute.Device.list() |> Enum.any?(& &1.available)
       true
   """
-  @spec list() :: [listed()]
+  @spec list() :: [t()]
   def list do
     for platform <- survey().platforms, device <- platform.devices do
-      Map.merge(device, %{platform: platform.name, gpu: device.type == :gpu})
+      struct!(
+        __MODULE__,
+        Map.merge(device, %{place: :here, platform: platform.name, gpu: device.type == :gpu})
+      )
     end
+  end
+
+  @doc """
+  Lists every OpenCL device of a node, usable or not.
+
+  For this node, the result is that of `list/0`. A node that cannot be reached, or that has not got
+  this library, raises `Dala.Gpu.Compute.Error`.
+
+  ## Example
+
+      iex> Dala.Gpu.Compute.Device.list(node()) == Dala.Gpu.Compute.Device.list()
+      true
+  """
+  @spec list(node()) :: [t()]
+  def list(node) when node == node(), do: list()
+
+  def list(node) when is_atom(node) and node not in [nil, true, false] do
+    for device <- on(node, :list), do: %{device | place: {:node, node}}
+  end
+
+  def list(other), do: Argument.refuse!("the name of a node", other)
+
+  defp on(node, function) do
+    :erpc.call(node, __MODULE__, function, [], 60_000)
+  catch
+    :error, {:exception, %Error{} = error, _stack} ->
+      raise error
+
+    _kind, reason ->
+      raise %Error{
+        reason: :device_lost,
+        message: "cannot reach the devices of #{node}: #{inspect(reason)}",
+        details: %{node: node}
+      }
+  end
+
+  @doc """
+  Returns the device of this VM that is in use; raises `Dala.Gpu.Compute.Error` if there is none.
+
+  ## Example
+
+      iex> Dala.Gpu.Compute.Device.default().name == Dala.Gpu.Compute.Device.info().name
+      true
+  """
+  @spec default() :: t()
+  def default, do: from_info(info_here(), :here)
+
+  @doc false
+  @spec from_info(info(), term()) :: t()
+  def from_info(info, place) do
+    fields =
+      info |> Map.take(Map.keys(%__MODULE__{name: "", place: nil})) |> Map.delete(:__struct__)
+
+    struct!(
+      __MODULE__,
+      Map.merge(fields, %{place: place, version: info.opencl_version, available: true})
+    )
+  end
+
+  @doc false
+  # The device for `Placement`, nil for this VM's own. One that this VM or the other node does not
+  # use is an error: each has one device at a time.
+  @spec place!(t()) :: t() | nil
+  def place!(%__MODULE__{place: :here} = device) do
+    used!(device, info_here(), "this VM")
+    nil
+  end
+
+  def place!(%__MODULE__{place: {:node, node}} = device) do
+    used!(device, Error.value!(Remote.apply(device, __MODULE__, :info, [])), "#{node}")
+    device
+  end
+
+  def place!(%__MODULE__{} = device), do: device
+
+  def place!(other), do: Argument.refuse!("a %Dala.Gpu.Compute.Device{}", other)
+
+  defp used!(%{name: name, platform: platform}, %{name: name, platform: platform}, _where),
+    do: :ok
+
+  defp used!(device, info, where) do
+    raise %Error{
+      reason: :unsupported,
+      message:
+        "#{where} uses #{info.name} (#{info.platform}), not #{device.name} (#{device.platform}); " <>
+          "config :dala_gpu, device: chooses another one, and Dala.Gpu.Compute.start_isolated/1 " <>
+          "takes a device: for a VM of its own",
+      details: %{used: info.name, given: device.name}
+    }
   end
 
   @doc """
@@ -149,7 +259,9 @@ defmodule Dala.Gpu.Compute.Device do
       true
   """
   @spec counters() :: counters()
-  def counters do
+  def counters, do: there(:counters) || counters_here()
+
+  defp counters_here do
     Runtime.ensure!()
     Error.value!(Native.counters())
   end
@@ -175,7 +287,9 @@ defmodule Dala.Gpu.Compute.Device do
       true
   """
   @spec memory() :: memory()
-  def memory do
+  def memory, do: there(:memory) || memory_here()
+
+  defp memory_here do
     Runtime.ensure!()
     Error.value!(Native.memory_info())
   end
@@ -197,5 +311,11 @@ defmodule Dala.Gpu.Compute.Device do
       %{} = survey -> survey
       {:error, error} -> raise error
     end
+  end
+
+  defimpl Inspect do
+    alias Dala.Gpu.Compute.Placement
+
+    def inspect(device, _opts), do: "#Dala.Gpu.Compute.Device<#{Placement.label(device)}>"
   end
 end

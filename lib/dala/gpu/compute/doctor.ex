@@ -7,7 +7,7 @@ defmodule Dala.Gpu.Compute.Doctor do
 
   alias Dala.Gpu.Compute.{Bytes, Device, Error, Runtime}
 
-  # What variables begin with that change how the library, or the CPU driver, works.
+  # Prefixes of environment variables that configure the library or the CPU driver.
   @prefixes ["DALA_", "POCL_"]
 
   @install [

@@ -36,8 +36,9 @@ defmodule Dala.Gpu.Compute.Error do
   | `:storage_error` | a model file or directory cannot be written, or is world-writable |
   | `:licence` | a licence that must be accepted first |
   | `:overloaded` | the queue of a serving is full |
-  | `:deadline` | a request was not answered within its `timeout:` |
-  | `:device_lost` | the node or process that ran a request has ended, and no other could run it |
+  | `:deadline` | a request was not answered within its `timeout:`, or a command on an isolated device not within its `deadline:` |
+  | `:device_lost` | the node, VM or process that ran a request or had a buffer has ended |
+  | `:device_mismatch` | a call with buffers of different devices |
   | `:crashed` | the function of a serving, or the process that ran it, has crashed |
 
   ## Example
@@ -78,6 +79,7 @@ defmodule Dala.Gpu.Compute.Error do
           | :overloaded
           | :deadline
           | :device_lost
+          | :device_mismatch
           | :crashed
 
   @type t :: %__MODULE__{reason: reason(), message: String.t(), details: map()}

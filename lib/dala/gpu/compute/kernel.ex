@@ -18,19 +18,20 @@ defmodule Dala.Gpu.Compute.Kernel do
       iex> Buffer.read_list(x)
       [0.0, 100.0]
 
-  For everything else, `register/3` takes OpenCL C. The pointer named `output` is the output; the
-  other pointers, which must be `const`, are the inputs in order. A scalar is the parameter of that
-  name, except for these, which are set automatically:
+  For everything else, `register/3` takes OpenCL C. The pointer named `output` is the output, or the
+  pointers named by the option `:outputs` are; the other pointers, which must be `const`, are the
+  inputs in order. A scalar is the parameter of that name, except for these, which are set
+  automatically:
 
   | Argument | Value |
   |---|---|
-  | `n` | the length of the output, in elements of its pointer's type |
+  | `n` | the length of the (first) output, in elements of its pointer's type |
   | `width`, `height`, `channels` | of the image: an output (or first input) of shape `{height, width}` or `{height, width, channels}`; for other shapes the parameters of these names |
-  | `mask_n`, `mask_width`, `mask_height`, `mask_channels` | the same for the input whose pointer is named `mask`; a single input can also be called `input`, and several `input0`, `input1` and so on |
+  | `mask_n`, `mask_width`, `mask_height`, `mask_channels` | the same for the input whose pointer is named `mask`; a single input can also be called `input`, and several `input0`, `input1` and so on. The same for each of several outputs |
 
   A kernel that is told only the size of the output would read past the end of a smaller input, so
   such a call is the error `:shape_mismatch`, unless the kernel takes a length of that input, or was
-  registered with the option `:sizes`.
+  registered with the option `:sizes`. The same goes for outputs after the first.
 
       iex> alias Dala.Gpu.Compute.{Buffer, Kernel}
       iex> Kernel.register(:doc_threshold, \"\"\"
@@ -49,15 +50,14 @@ defmodule Dala.Gpu.Compute.Kernel do
 
   A custom kernel runs with the rights of the VM: an index out of bounds is undefined behaviour, as
   in any C code, so guard every index. The guide on custom kernels lists what is rejected at
-  registration.
+  registration. A kernel that is not trusted is registered with `isolate: true`, and runs in a VM of
+  its own.
   """
 
   alias Dala.Telemetry
-  alias Dala.Gpu.Compute.{Argument, Buffer, Command, Error, Native, Runtime, Watcher}
-
-  @most_params 64
-  @most_items 0x7FFFFFFF
-  @most_group 65_536
+  alias Dala.Gpu.Compute.{Argument, Buffer, Command, Error, Native, Placement, Remote}
+  alias Dala.Gpu.Compute.{Runtime, Watcher}
+  alias Dala.Gpu.Compute.Kernel.{Isolation, Options}
 
   @type name :: atom() | String.t()
 
@@ -77,6 +77,7 @@ defmodule Dala.Gpu.Compute.Kernel do
           summary: String.t(),
           inputs: non_neg_integer(),
           optional_inputs: non_neg_integer(),
+          outputs: pos_integer(),
           dtypes: [Buffer.dtype()],
           output: String.t(),
           custom: boolean(),
@@ -96,7 +97,7 @@ defmodule Dala.Gpu.Compute.Kernel do
 
     * `kernel` - the name, an atom or a string
     * `inputs` - a list of buffers
-    * `output` - the buffer to write to
+    * `output` - the buffer to write to; a list of buffers for a kernel with several outputs
     * `params` - the kernel's parameters, a map or keyword list, `%{}` by default
 
   ## Example
@@ -107,19 +108,34 @@ defmodule Dala.Gpu.Compute.Kernel do
       iex> Dala.Gpu.Compute.read_list(a)
       [10.0, 20.0, 30.0]
   """
-  @spec run(name(), [Command.buffer()], Command.buffer(), Command.params()) ::
+  @spec run(name(), [Command.buffer()], Command.output(), Command.params()) ::
           :ok | {:error, Error.t()}
   def run(kernel, inputs, output, params \\ %{}) do
     kernel = Command.kernel!(kernel)
-    inputs = Command.inputs!(inputs)
-    output = Buffer.ref!(output)
     params = Command.params!(params)
 
+    case Command.operands!(inputs, output) do
+      {:here, inputs, output} -> run_here(kernel, inputs, output, params)
+      {:there, device, inputs, output} -> run_there(device, kernel, inputs, output, params)
+      {:error, _error} = mismatch -> mismatch
+    end
+  end
+
+  defp run_here(kernel, inputs, output, params) do
     with :ok <- Runtime.ensure() do
       Telemetry.span([:dala, :command], %{op: :run_kernel, name: kernel}, fn ->
-        Command.run(&Native.submit(:run_kernel, kernel, inputs, output, params, {:reply, &1}))
+        run = &Native.submit(:run_kernel, kernel, inputs, output, params, {:reply, &1})
+
+        with {:error, %Error{details: %{isolated: ^kernel}}} <- Command.run(run),
+             do: Isolation.run(kernel, inputs, output, params)
       end)
     end
+  end
+
+  defp run_there(device, kernel, inputs, output, params) do
+    Telemetry.span([:dala, :command], %{op: :run_kernel, name: kernel}, fn ->
+      Remote.run(device, :run_kernel, kernel, inputs, output, params)
+    end)
   end
 
   @doc """
@@ -134,7 +150,7 @@ defmodule Dala.Gpu.Compute.Kernel do
       iex> Dala.Gpu.Compute.wait(id)
       :ok
   """
-  @spec async_run(name(), [Command.buffer()], Command.buffer(), Command.params()) :: Command.id()
+  @spec async_run(name(), [Command.buffer()], Command.output(), Command.params()) :: Command.id()
   def async_run(kernel, inputs, output, params \\ %{}) do
     Command.submit(%{
       op: :run_kernel,
@@ -174,17 +190,31 @@ defmodule Dala.Gpu.Compute.Kernel do
         ) :: Buffer.t()
   def compute(kernel, inputs, shape, dtype, params \\ %{}) do
     kernel = Command.kernel!(kernel)
-    inputs = Command.inputs!(inputs)
     dims = Buffer.dims!(shape)
     dtype = Buffer.dtype!(dtype)
     params = Command.params!(params)
+
+    # A kernel without inputs runs where the process makes its buffers.
+    ref =
+      case Command.operands!(inputs, :none) do
+        {:here, [], []} -> compute_on(Placement.current(), kernel, [], dims, dtype, params)
+        {:here, inputs, []} -> compute_on(nil, kernel, inputs, dims, dtype, params)
+        {:there, device, inputs, []} -> compute_on(device, kernel, inputs, dims, dtype, params)
+        {:error, error} -> raise error
+      end
+
+    %Buffer{ref: ref, shape: List.to_tuple(dims), dtype: dtype}
+  end
+
+  defp compute_on(nil, kernel, inputs, dims, dtype, params) do
     Runtime.ensure!()
     Runtime.collect_if_grown()
     Watcher.monitor_caller()
-
-    ref = Command.started!(fn -> Native.compute(kernel, inputs, dims, dtype, params) end)
-    %Buffer{ref: ref, shape: List.to_tuple(dims), dtype: dtype}
+    Command.started!(fn -> Native.compute(kernel, inputs, dims, dtype, params) end)
   end
+
+  defp compute_on(device, kernel, inputs, dims, dtype, params),
+    do: device |> Remote.compute(kernel, inputs, dims, dtype, params) |> Error.value!()
 
   @doc """
   Registers a kernel written in OpenCL C, or replaces the custom kernel of that name.
@@ -198,6 +228,9 @@ defmodule Dala.Gpu.Compute.Kernel do
   ## Options
 
     * `:inputs` - the number of input buffers, 1 by default
+    * `:outputs` - the names of the arguments that are outputs, such as `[:low, :high]`, or their
+      number: with 1, the default, the argument is named `output`, with more `output0`, `output1` and
+      so on. A call of such a kernel gets a list of buffers in that order
     * `:params` - the names of the parameters, up to 64 atoms or strings, none by default
     * `:range` - the number of work items: `:elements` is one per element of the output, `:pixels`
       is width by height of the image, `:auto` (the default) is `:pixels` if the source calls
@@ -215,6 +248,10 @@ defmodule Dala.Gpu.Compute.Kernel do
     * `:sizes` - the minimum number of elements of buffers whose size is independent of the
       output's, by argument name: `[table: 256]`. `[table: :any]` disables the check for that
       argument, `:any` for all arguments
+    * `:isolate` - `true` to keep the kernel away from this VM: it is registered on an isolated device,
+      with a deadline of ten seconds for each call. `run/4` copies buffers of this VM there, and the
+      outputs back. The handle of an isolated device with other limits is taken too; `false` by
+      default. See `Dala.Gpu.Compute.Isolated`
     * `:trusted` - whether the kernel is known not to write to its inputs, `false` by default. If an
       input shares memory with an Erlang binary, a kernel that is not trusted gets a copy
 
@@ -228,43 +265,50 @@ defmodule Dala.Gpu.Compute.Kernel do
   @spec register(name(), String.t(), keyword()) :: :ok | {:error, Error.t()}
   def register(name, source, opts \\ []) do
     name = Command.kernel!(name)
-    source = text!(:source, source)
+    source = Options.text!(:source, source)
 
-    opts =
-      Argument.options!(opts,
-        inputs: 1,
-        params: [],
-        range: :auto,
-        local: {},
-        local_memory: [],
-        entry: nil,
-        summary: "",
-        headers: %{},
-        sizes: [],
-        trusted: false
-      )
+    {isolate, opts} = opts |> Argument.keyword!() |> Keyword.pop(:isolate, false)
+    native = Options.register!(opts)
 
-    native = %{
-      inputs: count!(opts[:inputs]),
-      params: names!(opts[:params]),
-      range: range!(opts[:range]),
-      items: items!(opts[:range]),
-      local: group!(opts[:local]),
-      local_memory: local_memory!(opts[:local_memory]),
-      entry: entry!(opts[:entry]),
-      summary: text!(:summary, opts[:summary]),
-      headers: headers!(opts[:headers]),
-      sizes: sizes!(opts[:sizes]),
-      trusted: flag!(:trusted, opts[:trusted])
-    }
+    text = [source, Enum.map(native.headers, &elem(&1, 1))]
 
-    with :ok <- Runtime.ensure(),
-         :ok <- check_size(name, "source", [source, Map.values(opts[:headers])], @most_source) do
-      Telemetry.span([:dala, :program, :build], %{kind: :kernel, name: name}, fn ->
-        Runtime.answer(&Native.kernel_register(name, source, native, &1))
-      end)
+    with :ok <- check_size(name, "source", text, @most_source),
+         {:ok, device} <- Isolation.device!(isolate),
+         do: register_on(device, name, source, native)
+  end
+
+  defp register_on(nil, name, source, native) do
+    with :ok <- build(:register, name, source, native) do
+      if Placement.current() == nil, do: Isolation.take(name)
+      :ok
     end
   end
+
+  defp register_on(device, name, source, native) do
+    build = fn -> build(:register, name, source, native) end
+
+    with :ok <- Runtime.ensure(),
+         :ok <- Placement.run(device, build),
+         do: Isolation.put(name, device)
+  end
+
+  # Where the process makes its buffers.
+  defp build(kind, name, text, native) do
+    case Placement.current() do
+      nil -> with :ok <- Runtime.ensure(), do: build_here(kind, name, text, native)
+      device -> told(name, fn -> Remote.register(device, kind, name, text, native) end)
+    end
+  end
+
+  defp build_here(:register, name, source, native),
+    do: told(name, fn -> Runtime.answer(&Native.kernel_register(name, source, native, &1)) end)
+
+  defp build_here(:elementwise, name, expression, native) do
+    told(name, fn -> Runtime.answer(&Native.kernel_elementwise(name, expression, native, &1)) end)
+  end
+
+  defp told(name, build),
+    do: Telemetry.span([:dala, :program, :build], %{kind: :kernel, name: name}, build)
 
   @doc """
   Registers a kernel that computes one expression per element.
@@ -295,21 +339,11 @@ defmodule Dala.Gpu.Compute.Kernel do
   @spec elementwise(name(), String.t(), keyword()) :: :ok | {:error, Error.t()}
   def elementwise(name, expression, opts \\ []) do
     name = Command.kernel!(name)
-    expression = text!(:expression, expression)
-    opts = Argument.options!(opts, inputs: 1, params: [], summary: "")
+    expression = Options.text!(:expression, expression)
+    native = Options.elementwise!(opts)
 
-    native = %{
-      inputs: count!(opts[:inputs]),
-      params: names!(opts[:params]),
-      summary: text!(:summary, opts[:summary])
-    }
-
-    with :ok <- Runtime.ensure(),
-         :ok <- check_size(name, "expression", expression, @most_expression) do
-      Telemetry.span([:dala, :program, :build], %{kind: :kernel, name: name}, fn ->
-        Runtime.answer(&Native.kernel_elementwise(name, expression, native, &1))
-      end)
-    end
+    with :ok <- check_size(name, "expression", expression, @most_expression),
+         do: build(:elementwise, name, expression, native)
   end
 
   @doc """
@@ -326,15 +360,27 @@ defmodule Dala.Gpu.Compute.Kernel do
   def unregister(name) do
     name = Command.kernel!(name)
 
-    with :ok <- Runtime.ensure() do
-      if Native.kernel_unregister(name) do
+    device = Placement.current() || Isolation.take(name)
+
+    case call_native(device, :kernel_unregister, [name]) do
+      {:ok, true} ->
         :ok
-      else
+
+      {:ok, false} ->
         {:error,
          %Error{reason: :unknown_kernel, message: "there is no custom kernel named #{name}"}}
-      end
+
+      {:error, _error} = failed ->
+        failed
     end
   end
+
+  defp call_native(nil, function, arguments) do
+    with :ok <- Runtime.ensure(), do: {:ok, apply(Native, function, arguments)}
+  end
+
+  defp call_native(device, function, arguments),
+    do: Remote.apply(device, Native, function, arguments)
 
   @doc """
   Describes every kernel, built-in or custom, sorted by name.
@@ -347,8 +393,9 @@ defmodule Dala.Gpu.Compute.Kernel do
   """
   @spec list() :: [info()]
   def list do
-    Runtime.ensure!()
-    Native.kernels()
+    device = Placement.current()
+    kernels = device |> call_native(:kernels, []) |> Error.value!()
+    if device, do: kernels, else: Enum.sort_by(kernels ++ Isolation.list(), & &1.name)
   end
 
   @doc """
@@ -372,38 +419,6 @@ defmodule Dala.Gpu.Compute.Kernel do
     end
   end
 
-  defp text!(_what, text) when is_binary(text), do: text
-
-  defp text!(what, other) do
-    raise ArgumentError, "expected the #{what} as a string, got: #{Argument.show(other)}"
-  end
-
-  defp count!(count) when is_integer(count) and count in 0..64, do: count
-
-  defp count!(other) do
-    raise ArgumentError,
-          "expected inputs: to be an integer in 0..64, got: #{Argument.show(other)}"
-  end
-
-  defp names!(names) when length(names) > @most_params do
-    raise ArgumentError,
-          "expected params: to be at most #{@most_params} names, got: #{length(names)}"
-  end
-
-  defp names!(names) when length(names) >= 0, do: Enum.map(names, &name!/1)
-
-  defp names!(other) do
-    raise ArgumentError, "expected params: to be a list of names, got: #{Argument.show(other)}"
-  end
-
-  defp name!(name) when is_binary(name) and name != "", do: name
-  defp name!(name) when is_atom(name) and name not in [nil, true, false], do: Atom.to_string(name)
-
-  defp name!(other) do
-    raise ArgumentError,
-          "expected params: to be a list of atoms or strings, got: #{Argument.show(other)}"
-  end
-
   defp check_size(name, what, text, most) do
     case IO.iodata_length(text) do
       size when size <= most ->
@@ -413,90 +428,5 @@ defmodule Dala.Gpu.Compute.Kernel do
         message = "the #{what} of #{name} has #{size} bytes, the limit is #{most}"
         {:error, %Error{reason: :invalid_param, message: message}}
     end
-  end
-
-  defp headers!(headers) when is_map(headers) do
-    for {name, text} <- headers, do: {text!(:header_name, name), text!(:header, text)}
-  end
-
-  defp headers!(other) do
-    raise ArgumentError,
-          "expected headers: to be a map of names and texts, got: #{inspect(other)}"
-  end
-
-  # The empty name stands for all buffers.
-  defp sizes!(:any), do: [{"", 0}]
-
-  defp sizes!(sizes) when is_map(sizes) or is_list(sizes) do
-    Enum.map(sizes, fn
-      {name, :any} -> {name!(name), 0}
-      {name, size} when size in 0..0xFFFFFFFFFFFF -> {name!(name), size}
-      _other -> bad_sizes!(sizes)
-    end)
-  end
-
-  defp sizes!(other), do: bad_sizes!(other)
-
-  defp bad_sizes!(sizes) do
-    raise ArgumentError,
-          "expected sizes: to be :any or a list such as [table: 256], got: #{inspect(sizes)}"
-  end
-
-  defp flag!(_key, flag) when is_boolean(flag), do: flag
-
-  defp flag!(key, other) do
-    raise ArgumentError, "expected #{key}: to be true or false, got: #{inspect(other)}"
-  end
-
-  defp range!(range) when range in [:auto, :elements, :pixels], do: Atom.to_string(range)
-  defp range!(_items), do: "auto"
-
-  defp items!(range) when range in [:auto, :elements, :pixels], do: []
-
-  defp items!(range) do
-    dimensions(range, @most_items) ||
-      raise ArgumentError,
-            "expected range: to be :auto, :elements, :pixels or a tuple of one to three positive " <>
-              "integers, got: #{Argument.show(range)}"
-  end
-
-  defp group!({}), do: []
-
-  defp group!(local) do
-    dimensions(local, @most_group) ||
-      raise ArgumentError,
-            "expected local: to be a tuple of one to three integers from 1 to #{@most_group}, " <>
-              "got: #{Argument.show(local)}"
-  end
-
-  defp dimensions(tuple, most) when is_tuple(tuple) and tuple_size(tuple) in 1..3 do
-    sizes = Tuple.to_list(tuple)
-    if Enum.all?(sizes, &(is_integer(&1) and &1 in 1..most)), do: sizes
-  end
-
-  defp dimensions(_other, _most), do: nil
-
-  defp local_memory!(sizes) when is_map(sizes) or is_list(sizes) do
-    Enum.map(sizes, fn
-      {name, size} when size in 1..0xFFFFFFFF -> {name!(name), size}
-      _other -> bad_local_memory!(sizes)
-    end)
-  end
-
-  defp local_memory!(other), do: bad_local_memory!(other)
-
-  defp bad_local_memory!(sizes) do
-    raise ArgumentError,
-          "expected local_memory: to be numbers of elements such as [tile: 256], got: " <>
-            Argument.show(sizes)
-  end
-
-  defp entry!(nil), do: ""
-  defp entry!(entry) when is_atom(entry), do: Atom.to_string(entry)
-  defp entry!(entry) when is_binary(entry), do: entry
-
-  defp entry!(other) do
-    raise ArgumentError,
-          "expected entry: to be the name of a kernel function, got: #{Argument.show(other)}"
   end
 end

@@ -1,7 +1,7 @@
 defmodule Dala.Gpu.Compute.MemoryPoller do
   @moduledoc false
   # Reports the device's memory at intervals, as the event [:dala, :memory]. It neither loads the
-  # native library nor starts the device, and asks for nothing while nobody listens.
+  # native library nor starts the device, and does not poll while no handler is attached.
   use GenServer
 
   alias Dala.Gpu.Compute.Native

@@ -12,6 +12,7 @@ defmodule Dala.Gpu.Compute.Native do
   @type id :: non_neg_integer()
   @type dtype :: Dala.Gpu.Compute.Buffer.dtype()
   @type dims :: [non_neg_integer()]
+  @type swaps :: [{reference(), reference()}]
   # The result of starting a command: accepted, with this id (0 for one that is still being planned),
   # or refused.
   @type started :: {:ok, id()} | failure()
@@ -175,8 +176,8 @@ defmodule Dala.Gpu.Compute.Native do
         ) :: started()
   def submit(_op, _kernel, _inputs, _output, _params, _mode), do: missing()
 
-  @spec submit_failure(String.t(), String.t(), :async | {:notify, pid()}) :: started()
-  def submit_failure(_reason, _message, _mode), do: missing()
+  @spec submit_failure(String.t(), String.t(), map(), :async | {:notify, pid()}) :: started()
+  def submit_failure(_reason, _message, _details, _mode), do: missing()
 
   @spec command_turn(reference()) :: turn()
   def command_turn(_ref), do: missing()
@@ -237,25 +238,39 @@ defmodule Dala.Gpu.Compute.Native do
   @spec pipeline_stages(reference()) :: {:ok, [map()]} | failure()
   def pipeline_stages(_pipeline), do: missing()
 
-  @spec pipeline_run(reference(), reference(), reference() | nil) :: started()
-  def pipeline_run(_pipeline, _ref, _profile), do: missing()
+  # The stage is an index or a name.
+  @spec pipeline_set(reference(), non_neg_integer() | atom() | String.t(), map()) ::
+          result() | :unknown
+  def pipeline_set(_pipeline, _stage, _params), do: missing()
+
+  @spec pipeline_run(reference(), pos_integer(), swaps(), reference(), reference() | nil) ::
+          started()
+  def pipeline_run(_pipeline, _times, _swaps, _ref, _profile), do: missing()
+
+  # :pending means that `{ref, {:ok, id} | {:error, error}}` will come as a message.
+  @spec pipeline_submit(
+          reference(),
+          pos_integer(),
+          swaps(),
+          :async | {:notify, pid()},
+          reference()
+        ) :: started() | :pending
+  def pipeline_submit(_pipeline, _times, _swaps, _mode, _ref), do: missing()
 
   # Answers with a message.
   @spec pipeline_explain(reference(), reference()) :: result()
   def pipeline_explain(_pipeline, _ref), do: missing()
 
-  # A pipeline over ports, which have a type and no memory. A call puts inputs in their place, and
-  # returns new buffers in place of `results`. `:lengthy` asks for the dirty function.
-  @spec buffer_port(dims(), dtype()) :: {:ok, reference()} | failure()
-  def buffer_port(_shape, _dtype), do: missing()
+  # A pipeline over ports, which are temporary buffers. A call puts buffers in the place of input
+  # ports, and returns new buffers for output ports. `:lengthy` asks for the dirty function.
+  @spec pipeline_ports(reference(), [reference()], [reference()]) :: result()
+  def pipeline_ports(_pipeline, _inputs, _outputs), do: missing()
 
-  @spec pipeline_call(reference(), [reference()], [reference()], [reference()]) ::
-          {:ok, [reference()]} | :lengthy | failure()
-  def pipeline_call(_pipeline, _ports, _inputs, _results), do: missing()
+  @spec pipeline_call(reference(), [reference()]) :: {:ok, [reference()]} | :lengthy | failure()
+  def pipeline_call(_pipeline, _inputs), do: missing()
 
-  @spec pipeline_call_dirty(reference(), [reference()], [reference()], [reference()]) ::
-          {:ok, [reference()]} | failure()
-  def pipeline_call_dirty(_pipeline, _ports, _inputs, _results), do: missing()
+  @spec pipeline_call_dirty(reference(), [reference()]) :: {:ok, [reference()]} | failure()
+  def pipeline_call_dirty(_pipeline, _inputs), do: missing()
 
   @spec pipeline_free(reference()) :: :ok
   def pipeline_free(_pipeline), do: missing()
@@ -289,6 +304,26 @@ defmodule Dala.Gpu.Compute.Native do
   @spec model_free(reference(), reference()) :: result()
   def model_free(_model, _ref), do: missing()
 
+  # States of models: pairs of outputs and inputs, and the first values of inputs by name. Returns
+  # the indices of the inputs that a prediction is given, and of the outputs that it returns.
+  # state_predict and state_values answer with a message.
+
+  @spec state_new(reference(), [{String.t(), String.t()}], [String.t()], [reference()]) ::
+          {:ok, reference(), [non_neg_integer()], [non_neg_integer()]} | failure()
+  def state_new(_model, _pairs, _names, _values), do: missing()
+
+  @spec state_predict(reference(), [reference()], reference()) :: {:ok, reference()} | failure()
+  def state_predict(_state, _inputs, _ref), do: missing()
+
+  @spec state_turn(reference(), reference()) :: turn()
+  def state_turn(_state, _ref), do: missing()
+
+  @spec state_reset(reference()) :: result()
+  def state_reset(_state), do: missing()
+
+  @spec state_values(reference(), reference()) :: result()
+  def state_values(_state, _ref), do: missing()
+
   # Kernels. kernel_register and kernel_elementwise answer with a message.
 
   @spec kernels() :: [map()]
@@ -316,6 +351,31 @@ defmodule Dala.Gpu.Compute.Native do
   @spec image_encode(binary(), pos_integer(), pos_integer(), :png | :jpeg, 1..100) ::
           {:ok, binary()} | failure()
   def image_encode(_rgba, _width, _height, _format, _quality), do: missing()
+
+  # Memory shared with another process, and tokens for what another process keeps. `pid` is sent
+  # `{:dala_gpu_released, tag}` when the binary or the token has been collected.
+
+  @type place ::
+          {fd :: non_neg_integer(), inode :: non_neg_integer(), offset :: non_neg_integer()}
+
+  @spec segments_share() :: result()
+  def segments_share, do: missing()
+
+  @spec segments_trim() :: result()
+  def segments_trim, do: missing()
+
+  @spec segment_copy(binary()) :: {:ok, binary()} | failure()
+  def segment_copy(_binary), do: missing()
+
+  @spec segment_place(binary()) :: {:ok, place()} | failure()
+  def segment_place(_binary), do: missing()
+
+  @spec segment_map(place(), pos_integer(), pid(), non_neg_integer()) ::
+          {:ok, binary()} | failure()
+  def segment_map(_place, _bytes, _pid, _tag), do: missing()
+
+  @spec token_new(pid(), non_neg_integer()) :: reference()
+  def token_new(_pid, _tag), do: missing()
 
   # nif_error/1 raises an exception that is given as the reason.
   defp missing do

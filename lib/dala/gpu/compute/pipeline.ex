@@ -20,7 +20,7 @@ defmodule Dala.Gpu.Compute.Pipeline do
       iex> Buffer.read_list(output)
       [0.0, 4.0, 0.0]
 
-  Stages take effect in order. A stage that cannot run is an error of `run/1`, with its index in
+  Stages take effect in order. A stage that cannot run is an error of `run/2`, with its index in
   `details.stage`, before any stage has run.
 
   Consecutive elementwise stages are fused into one kernel, with bit-identical results. Values that
@@ -37,16 +37,17 @@ defmodule Dala.Gpu.Compute.Pipeline do
       `Dala.Gpu.Compute.Kernel.Provider`, such as a named model, is loaded when the pipeline first
       runs
     * `:inputs` - a list of buffers
-    * `:output` - the buffer to write to
+    * `:output` - the buffer to write to; a list of buffers for a kernel with several outputs
     * `:params` - the kernel's parameters, `%{}` by default
+    * `:name` - a name for `set/3`, an atom or a string; none by default
   """
 
   alias Dala.Telemetry
   alias Dala.Gpu.Compute.{Argument, Buffer, Command, Error, Kernel, Native, Runtime}
   alias Dala.Gpu.Compute.Kernel.Provider
-  alias Dala.Gpu.Compute.Pipeline.Plan
+  alias Dala.Gpu.Compute.Pipeline.{Plan, Stage}
 
-  @keys [:op, :kernel, :inputs, :output, :params]
+  @most_runs 1_000_000_000
 
   @enforce_keys [:ref]
   defstruct [:ref, stages: []]
@@ -55,13 +56,20 @@ defmodule Dala.Gpu.Compute.Pipeline do
           op: atom(),
           kernel: atom() | String.t() | nil,
           inputs: [reference()],
-          output: reference() | nil,
+          output: reference() | [reference()] | nil,
           params: map()
         }
 
+  @typedoc "The name of a stage, or of several stages; see `set/3`."
+  @type name :: atom() | String.t()
+
+  @typedoc "Options of `run/2` and `submit/2`."
+  @type run_option ::
+          {:times, pos_integer()} | {:swap, [{Command.buffer(), Command.buffer()}]}
+
   @typedoc """
-  A pipeline. `:stages` has the stages added through this value; `stages/1` returns all stages of
-  the pipeline itself.
+  A pipeline. `stages/1` returns its stages; the field `:stages` is always empty, so that adding a
+  stage takes the same time however many there are.
   """
   @type t :: %__MODULE__{ref: reference() | nil, stages: [stage()]}
 
@@ -107,10 +115,15 @@ defmodule Dala.Gpu.Compute.Pipeline do
 
     * `kernel` - the kernel's name, an atom or a string
     * `inputs` - a list of buffers
-    * `output` - the buffer to write to; it may be one of the inputs
+    * `output` - the buffer to write to; it may be one of the inputs. A list of buffers for a kernel
+      with several outputs
     * `params` - the kernel's parameters, a map or keyword list, `%{}` by default
 
-  An invalid stage is reported by `run/1`.
+  ## Options
+
+    * `:name` - a name for `set/3`, an atom or a string; none by default
+
+  An invalid stage is reported by `run/2`.
 
   ## Example
 
@@ -123,15 +136,22 @@ defmodule Dala.Gpu.Compute.Pipeline do
       iex> Buffer.read_list(buffer)
       [10.0, 20.0]
   """
-  @spec run_kernel(t(), Kernel.name(), [Command.buffer()], Command.buffer(), Command.params()) ::
-          t()
-  def run_kernel(pipeline, kernel, inputs, output, params \\ %{}) do
+  @spec run_kernel(
+          t(),
+          Kernel.name(),
+          [Command.buffer()],
+          Command.output(),
+          Command.params(),
+          name: name()
+        ) :: t()
+  def run_kernel(pipeline, kernel, inputs, output, params \\ %{}, opts \\ []) do
     add(pipeline, %{
       op: :run_kernel,
       kernel: kernel,
       inputs: inputs,
       output: output,
-      params: params
+      params: params,
+      name: Argument.options!(opts, name: nil)[:name]
     })
   end
 
@@ -175,8 +195,8 @@ defmodule Dala.Gpu.Compute.Pipeline do
   @doc """
   Adds a stage given as a map, and returns the pipeline.
 
-  An invalid stage is reported by `run/1`; only a stage that is not a map, or that has an unknown
-  key, raises `ArgumentError` here.
+  An invalid stage is reported by `run/2`; only a stage that is not a map, or that has an unknown
+  key or an invalid name, raises `ArgumentError` here.
 
   ## Example
 
@@ -189,33 +209,152 @@ defmodule Dala.Gpu.Compute.Pipeline do
   @spec add(t(), map()) :: t()
   def add(pipeline, spec) do
     check!(pipeline)
-    stage = stage!(spec)
+    stage = Stage.new!(spec)
     Runtime.ensure!()
 
     case Native.pipeline_add(pipeline.ref, stage) do
-      :ok -> %{pipeline | stages: pipeline.stages ++ [stage]}
+      :ok -> pipeline
       {:error, error} -> raise error
+    end
+  end
+
+  @doc """
+  Changes parameters of a stage and returns the pipeline.
+
+  Runs that are submitted later use the new values; parameters that are not given stay as they are.
+  A run after this takes hardly longer than any other: only the launches of the changed stages are
+  planned again, and no kernel is compiled again as long as the parameters are numbers that the
+  kernel takes as arguments. An invalid value is an error of the next run.
+
+  ## Parameters
+
+    * `stage` - the index of the stage, from 0, or the name of one or more stages
+    * `params` - the parameters to change, a map or keyword list
+
+  ## Example
+
+      iex> alias Dala.Gpu.Compute.{Buffer, Pipeline}
+      iex> buffer = Buffer.new([1, 2], {2})
+      iex> pipeline =
+      ...>   Pipeline.new()
+      ...>   |> Pipeline.run_kernel(:scalar_mul, [buffer], buffer, %{scalar: 10}, name: :gain)
+      iex> :ok = Pipeline.run(pipeline)
+      iex> pipeline |> Pipeline.set(:gain, scalar: 0.5) |> Pipeline.run()
+      :ok
+      iex> Buffer.read_list(buffer)
+      [5.0, 10.0]
+  """
+  @spec set(t(), non_neg_integer() | name(), Command.params()) :: t()
+  def set(pipeline, stage, params) do
+    check!(pipeline)
+    stage = if is_integer(stage), do: stage, else: Command.kernel!(stage)
+    params = Command.params!(params)
+    Runtime.ensure!()
+
+    with true <- is_binary(stage) or stage in 0..0xFFFFFFFF,
+         :ok <- Native.pipeline_set(pipeline.ref, stage, params) do
+      pipeline
+    else
+      {:error, error} -> raise error
+      _unknown -> Argument.refuse!("the index or the name of a stage of the pipeline", stage)
     end
   end
 
   @doc """
   Runs all stages and waits for the last one; only the calling process waits.
 
-  ## Example
+  ## Options
+
+    * `:times` - how often the pipeline runs, one run after the other; 1 by default. All runs are one
+      command: the library repeats them without going back to Elixir, in memory that does not grow
+      with their number. Commands of other processes get their turns between runs
+    * `:swap` - pairs of buffers of the same type that exchange their contents between two runs, `[]`
+      by default. Nothing is copied. With stages that read `a` and write `b`, `swap: [{a, b}]` makes
+      each run read the result of the one before; the last result is in `b`
+
+  ## Examples
 
       iex> Dala.Gpu.Compute.Pipeline.run(Dala.Gpu.Compute.Pipeline.new())
       :ok
+
+      iex> alias Dala.Gpu.Compute.{Buffer, Pipeline}
+      iex> [a, b] = [Buffer.new([1, 2, 3], {3}), Buffer.zeros({3})]
+      iex> pipeline = Pipeline.run_kernel(Pipeline.new(), :scalar_mul, [a], b, scalar: 2)
+      iex> Pipeline.run(pipeline, times: 10, swap: [{a, b}])
+      :ok
+      iex> Buffer.read_list(b)
+      [1024.0, 2048.0, 3072.0]
   """
-  @spec run(t()) :: :ok | {:error, Error.t()}
-  def run(pipeline) do
+  @spec run(t(), [run_option()]) :: :ok | {:error, Error.t()}
+  def run(pipeline, opts \\ []) do
     %{ref: pipeline} = check!(pipeline)
+    {times, swaps} = runs!(Argument.options!(opts, times: 1, swap: []))
 
     with :ok <- Runtime.ensure() do
       Telemetry.span([:dala, :command], %{op: :pipeline, name: nil}, fn ->
-        Command.run(&Native.pipeline_run(pipeline, &1, nil))
+        Command.run(&Native.pipeline_run(pipeline, times, swaps, &1, nil))
       end)
     end
   end
+
+  @doc """
+  Submits a run and returns the id of its command.
+
+  `Dala.Gpu.Compute.poll/1`, `wait/2` and `cancel/1` take the id. Like all commands, runs take effect
+  in the order of submission with regard to the buffers they use. If the pipeline cannot run, `poll/1`
+  and `wait/1` return the error. The first run plans the stages, and the calling process waits for
+  that.
+
+  A command with `times:` that has started can still be cancelled: it ends after the runs that are on
+  the device, and its buffers keep the results of the runs so far. Buffers of `swap:` may then have
+  each other's contents.
+
+  ## Options
+
+    * `:notify` - a local process that is sent `{:dala_gpu, id, :ok | {:error, error}}` when the
+      command has finished; by default no process is notified
+    * `:times`, `:swap` - as in `run/2`
+
+  ## Example
+
+      iex> alias Dala.Gpu.Compute.{Buffer, Command, Pipeline}
+      iex> buffer = Buffer.new([1, 2], {2})
+      iex> pipeline = Pipeline.run_kernel(Pipeline.new(), :scalar_mul, [buffer], buffer, scalar: 2)
+      iex> id = Pipeline.submit(pipeline, times: 3)
+      iex> Command.wait(id)
+      :ok
+      iex> Buffer.read_list(buffer)
+      [8.0, 16.0]
+  """
+  @spec submit(t(), [run_option() | {:notify, pid()}]) :: Command.id()
+  def submit(pipeline, opts \\ []) do
+    %{ref: pipeline} = check!(pipeline)
+    opts = Argument.options!(opts, notify: nil, times: 1, swap: [])
+    {times, swaps} = runs!(opts)
+
+    Command.submit_with(opts[:notify], :pipeline, fn mode ->
+      ref = make_ref()
+
+      with :pending <- Native.pipeline_submit(pipeline, times, swaps, mode, ref) do
+        receive do
+          {^ref, result} -> result
+        end
+      end
+    end)
+  end
+
+  defp runs!(opts) do
+    {Argument.integer!(:times, opts[:times], 1..@most_runs), swaps!(opts[:swap])}
+  end
+
+  defp swaps!(swaps) when length(swaps) <= 1024 do
+    Enum.map(swaps, fn
+      {one, other} -> {Buffer.ref!(one), Buffer.ref!(other)}
+      other -> Argument.refuse!("swap: to have pairs of buffers", other)
+    end)
+  end
+
+  defp swaps!(other), do: Argument.refuse!("swap: to be a list of at most 1024 pairs", other)
 
   @doc """
   Returns the plan of a run: which stages are fused, and how many bytes they move.
@@ -299,109 +438,6 @@ defmodule Dala.Gpu.Compute.Pipeline do
   defp check!(pipeline) do
     Argument.struct!(pipeline, __MODULE__, "a pipeline returned by Dala.Gpu.Compute.pipeline/0")
   end
-
-  # Replaces buffers by their references and leaves anything invalid for `run/1` to report.
-  defp stage!(spec) when is_map(spec) and not is_struct(spec) do
-    for {key, _value} <- spec, key not in @keys do
-      raise ArgumentError,
-            "a stage has no key #{inspect(key)}; it takes #{Enum.map_join(@keys, ", ", &inspect/1)}"
-    end
-
-    stage = %{
-      op: Map.get(spec, :op),
-      kernel: Map.get(spec, :kernel),
-      inputs: Map.get(spec, :inputs, []),
-      output: Map.get(spec, :output),
-      params: Map.get(spec, :params, %{})
-    }
-
-    case Enum.find_value(stage, &too_large/1) do
-      nil ->
-        %{
-          stage
-          | inputs: refs(stage.inputs),
-            output: refs(stage.output),
-            params: params(stage.params)
-        }
-
-      # The stage itself is discarded.
-      problem ->
-        %{op: nil, kernel: nil, inputs: [], output: nil, params: %{}, problem: problem}
-    end
-  end
-
-  defp stage!(other) do
-    raise ArgumentError, "expected a stage as a map, got: #{Argument.show(other)}"
-  end
-
-  # A stage is copied to the native side as a whole, so oversized terms are rejected here.
-  @most_inputs Command.most(:inputs)
-  @most_params Command.most(:params)
-
-  defp too_large({:inputs, inputs}) when length(inputs) > @most_inputs,
-    do: "a stage has at most #{@most_inputs} inputs, got #{length(inputs)}"
-
-  defp too_large({:params, params}) when is_map(params) and map_size(params) > @most_params,
-    do: "a stage has at most #{@most_params} params, got #{map_size(params)}"
-
-  defp too_large({:params, params}) when length(params) > @most_params,
-    do: "a stage has at most #{@most_params} params, got #{length(params)}"
-
-  defp too_large({:params, params}) when is_map(params) and not is_struct(params),
-    do: Enum.find_value(params, &large_param/1)
-
-  defp too_large({:params, params}) when length(params) > 0,
-    do: Enum.find_value(params, &large_param/1)
-
-  defp too_large({field, value}),
-    do: if(large?(value, 2), do: "the stage's #{field} is too large")
-
-  defp large_param({name, value}) do
-    if large?(name, 1) or large?(value, 1),
-      do: "param #{Argument.show(name)} of the stage is too large"
-  end
-
-  defp large_param(other), do: if(large?(other, 1), do: "params of the stage are too large")
-
-  # Whether copying the term would take long. References, the usual content of a stage, do not.
-  @most_elements 1024
-
-  defp large?(term, _depth) when is_bitstring(term), do: byte_size(term) > 65_536
-
-  defp large?(term, _depth) when is_integer(term),
-    do: term not in -0x8000000000000000..0xFFFFFFFFFFFFFFFF
-
-  defp large?([_ | _] = list, depth), do: large_list?(list, depth, @most_elements)
-  defp large?(term, _depth) when is_tuple(term) and tuple_size(term) > @most_elements, do: true
-  defp large?(%Buffer{}, _depth), do: false
-  defp large?(term, 0) when is_tuple(term) or is_map(term), do: true
-
-  defp large?(term, depth) when is_tuple(term),
-    do: term |> Tuple.to_list() |> Enum.any?(&large?(&1, depth - 1))
-
-  defp large?(term, depth) when is_map(term) do
-    map_size(term) > @most_elements or
-      Enum.any?(Map.to_list(term), fn {key, value} ->
-        large?(key, depth - 1) or large?(value, depth - 1)
-      end)
-  end
-
-  defp large?(_term, _depth), do: false
-
-  defp large_list?(_list, 0, _left), do: true
-  defp large_list?([_ | _], _depth, 0), do: true
-
-  defp large_list?([head | tail], depth, left),
-    do: large?(head, depth - 1) or large_list?(tail, depth, left - 1)
-
-  defp large_list?([], _depth, _left), do: false
-  defp large_list?(improper, depth, _left), do: large?(improper, depth - 1)
-
-  defp refs(%Buffer{ref: ref}), do: ref
-  defp refs(list) when length(list) >= 0, do: Enum.map(list, &refs/1)
-  defp refs(other), do: other
-
-  defp params(params), do: if(Keyword.keyword?(params), do: Map.new(params), else: params)
 
   defimpl Inspect do
     alias Dala.Gpu.Compute.Native

@@ -1,6 +1,7 @@
 defmodule Dala.Gpu.Compute.Registrations do
   @moduledoc false
-  # Modules of upper layers that lower layers call: an ETS table of `{kind, key} => module`.
+  # Modules of upper layers that lower layers call: an ETS table of `{kind, key} => module`. It also
+  # has the devices of isolated kernels.
   #
   # `Dala.Gpu.Supervisor` owns the table, so it outlives every child that registers a module.
 
@@ -52,6 +53,31 @@ defmodule Dala.Gpu.Compute.Registrations do
     started!()
     true = :ets.match_delete(@table, {{kind, :_}, module})
     :ok
+  end
+
+  @doc "Puts a value under a key, whatever was there."
+  @spec replace(atom(), term(), term()) :: :ok
+  def replace(kind, key, value) do
+    started!()
+    true = :ets.insert(@table, {{kind, key}, value})
+    :ok
+  end
+
+  @doc "Removes the value under a key."
+  @spec remove(atom(), term()) :: :ok
+  def remove(kind, key) do
+    started!()
+    true = :ets.delete(@table, {kind, key})
+    :ok
+  end
+
+  @doc "Lists the keys of a kind with their values."
+  @spec all(atom()) :: [{term(), term()}]
+  def all(kind) do
+    case :ets.whereis(@table) do
+      :undefined -> []
+      table -> :ets.select(table, [{{{kind, :"$1"}, :"$2"}, [], [{{:"$1", :"$2"}}]}])
+    end
   end
 
   defp started! do

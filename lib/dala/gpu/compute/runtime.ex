@@ -13,6 +13,7 @@ defmodule Dala.Gpu.Compute.Runtime do
     cache_dir: "",
     zero_copy: true,
     pin_threads: true,
+    executor: true,
     fusion: true,
     memory_limit: 0,
     cache_limit: 1_073_741_824,
@@ -131,12 +132,13 @@ defmodule Dala.Gpu.Compute.Runtime do
 
   @doc "Returns the validated application environment, in the form the native side expects."
   @spec config() :: map()
-  def config do
+  def config, do: :dala_gpu |> Application.get_all_env() |> check!()
+
+  @doc "Validates settings as those of the application environment."
+  @spec check!(keyword()) :: map()
+  def check!(settings) do
     # The native side uses neither the models directory nor the settings of the layers above.
-    given =
-      :dala_gpu
-      |> Application.get_all_env()
-      |> Keyword.drop([:included_applications, :models_dir, :nx])
+    given = Keyword.drop(settings, [:included_applications, :models_dir, :nx])
 
     for {key, _value} <- given, not is_map_key(@defaults, key) do
       raise ArgumentError,
@@ -186,8 +188,9 @@ defmodule Dala.Gpu.Compute.Runtime do
 
   defp setting!(:cache_dir, path) when is_binary(path), do: path
 
-  defp setting!(key, flag) when key in [:zero_copy, :pin_threads, :fusion] and is_boolean(flag),
-    do: flag
+  defp setting!(key, flag)
+       when key in [:zero_copy, :pin_threads, :executor, :fusion] and is_boolean(flag),
+       do: flag
 
   defp setting!(key, bytes)
        when key in [:memory_limit, :cache_limit] and is_integer(bytes) and
@@ -207,7 +210,10 @@ defmodule Dala.Gpu.Compute.Runtime do
   defp expected(:device_class), do: ":auto, :cpu or :gpu"
   defp expected(:matmul), do: ":auto, :builtin or :clblast"
   defp expected(:cache_dir), do: "the path of a directory"
-  defp expected(key) when key in [:zero_copy, :pin_threads, :fusion], do: "true or false"
+
+  defp expected(key) when key in [:zero_copy, :pin_threads, :executor, :fusion],
+    do: "true or false"
+
   defp expected(:memory_limit), do: "a number of bytes (0 is what the device has)"
   defp expected(:cache_limit), do: "a number of bytes (0 is no limit)"
 

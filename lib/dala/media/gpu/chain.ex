@@ -65,7 +65,7 @@ defmodule Dala.Media.Gpu.Chain do
   @spec start(t(), binary(), reference(), reference() | nil) :: Native.started()
   def start(chain, frame, ref, profile) do
     :ok = Buffer.write(chain.input, frame)
-    Native.pipeline_run(chain.pipeline.ref, ref, profile)
+    Native.pipeline_run(chain.pipeline.ref, 1, [], ref, profile)
   rescue
     error in Error -> {:error, error}
   end

@@ -23,9 +23,9 @@ defmodule Dala.Media.Gpu.Filter do
   default, and `border`, what is seen outside of the frame: `:zero` (the default), which is
   transparent, or `:edge`.
 
-  The last two find the person by the model `:deeplab`, which `mix dala.models install deeplab` gets,
-  and run it in the same command as the other filters. Without it they are the error
-  `:model_not_found`. Both take
+  The last two use the model `:deeplab`, which `mix dala.models install deeplab` installs, and run it
+  in the same command as the other filters. Without the model, the error is `:model_not_found`. Both
+  take
 
     * `class` - the class to segment, `"person"` by default; also `"cat"`, `"dog"`, `"car"` and the
       other classes of PASCAL VOC
@@ -109,7 +109,7 @@ defmodule Dala.Media.Gpu.Filter do
   end
 
   @doc false
-  # Those that are made of other kernels, in the same way.
+  # Descriptions of the filters that are made of other kernels, likewise.
   @spec composed() :: %{atom() => {String.t(), String.t()}}
   def composed do
     radius = "`radius` (0 to 64, default 1): how many pixels to each side count"
@@ -351,7 +351,7 @@ defmodule Dala.Media.Gpu.Filter do
     }
   end
 
-  # The matrix from places in the result to places in the frame, which is what the kernel takes.
+  # The matrix from positions in the result to positions in the frame, as the kernel takes it.
   defp matrix!(:affine, %{matrix: matrix} = given, _size) when map_size(given) == 1 do
     case numbers(matrix, 6) do
       {:ok, numbers} -> inverse!(:affine, numbers ++ [0, 0, 1], matrix)
@@ -414,7 +414,7 @@ defmodule Dala.Media.Gpu.Filter do
 
   defp numbers(_other, _count), do: :error
 
-  # Beyond this, products of them are no floats any more.
+  # Products of larger numbers would overflow a float.
   defp number?(value), do: is_number(value) and abs(value) <= 1.0e9
 
   defp points!(name, points) do

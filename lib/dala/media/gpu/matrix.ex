@@ -1,15 +1,15 @@
 defmodule Dala.Media.Gpu.Matrix do
   @moduledoc false
-  # Matrices of warps: 3 by 3 numbers, row by row, that take the place {x, y, 1} in one picture to
-  # that in another.
+  # Matrices of warps: 3 by 3 numbers, row by row, that map the position {x, y, 1} in one picture to
+  # a position in another.
 
   @type t :: [float()]
   @type point :: {number(), number()}
 
-  @doc "Gives the inverse, or `:error` for a matrix that has none."
+  @doc "Returns the inverse, or `:error` for a singular matrix."
   @spec inverse(t()) :: {:ok, t()} | :error
   def inverse([a, b, c, d, e, f, g, h, i]) do
-    # A determinant that is small against its own terms is what rounding has left of zero.
+    # A determinant that is small compared with its terms is zero up to rounding errors.
     terms = [a * e * i, -a * f * h, b * f * g, -b * d * i, c * d * h, -c * e * g]
     determinant = Enum.sum(terms)
 
@@ -34,12 +34,12 @@ defmodule Dala.Media.Gpu.Matrix do
   end
 
   @doc """
-  Gives the matrix that takes four points to four others, or `:error` where there is none, such as
-  for points of which three lie on a line.
+  Returns the matrix that maps four points to four others, or `:error` if there is none, such as for
+  points of which three are collinear.
   """
   @spec through([point()], [point()]) :: {:ok, t()} | :error
   def through(from, to) do
-    # The square with the corners (0, 0), (1, 0), (1, 1) and (0, 1) is in between.
+    # By way of the unit square with the corners (0, 0), (1, 0), (1, 1) and (0, 1).
     with {:ok, of_from} <- of_square(from),
          {:ok, of_to} <- of_square(to),
          {:ok, to_square} <- inverse(of_from),

@@ -1,15 +1,15 @@
 defmodule Dala.Media.Text.Font do
   @moduledoc false
-  # A bitmap font of five pixels by eleven: two rows for what is above a capital, seven for a capital,
-  # and two for what is below the line. It has ASCII, Latin-1, and the letters of Latin Extended-A that
-  # are one with an accent, since accents are drawn over their letters.
+  # A bitmap font of 5 by 11 pixels: two rows for accents above a capital, seven for a capital, and
+  # two for descenders. It has ASCII, Latin-1, and the accented letters of Latin Extended-A, whose
+  # accents are drawn over the base letters.
 
   @width 5
   @above 2
   @below 2
   @capital 7
 
-  # Rows of a capital, from the top; letters that go below the line have two more.
+  # Rows of a capital, from the top; letters with descenders have two more.
   @signs %{
     " " => "00000 00000 00000 00000 00000 00000 00000",
     "!" => "00100 00100 00100 00100 00100 00000 00100",

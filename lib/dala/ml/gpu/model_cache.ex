@@ -23,13 +23,18 @@ defmodule Dala.ML.Gpu.ModelCache do
   @spec fetch(atom(), String.t()) :: {:ok, Model.t()} | {:error, Error.t()}
   def fetch(name, kernel) do
     with {:ok, path} <- Location.find(name, nil) do
-      version = {path, File.stat(path)}
+      version = version(path)
 
       case lookup({:model, kernel}) do
         {^version, model} -> {:ok, model}
         _none_or_another -> call({:load, name, kernel, version})
       end
     end
+  end
+
+  # Without the time of the last access, which loading the file changes.
+  defp version(path) do
+    with {:ok, stat} <- File.stat(path), do: {path, stat.inode, stat.size, stat.mtime}
   end
 
   @doc """

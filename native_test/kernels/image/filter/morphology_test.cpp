@@ -1,4 +1,4 @@
-// The references of erode and dilate, known figures, and what they say about calls that do not fit.
+// The references of erode and dilate, known results, and errors for calls that do not match.
 #include <doctest/doctest.h>
 
 #include "kernels/image/pictures.hpp"
@@ -20,7 +20,7 @@ std::vector<Case> morphology_cases(DType dtype) {
   return cases;
 }
 
-// Every pixel looks at all pixels of its square that are there.
+// Compares all pixels of the square around each pixel that are inside the picture.
 template <typename Better>
 Tensor extremes(const Case& example, const std::vector<Tensor>& inputs, Better better) {
   const Picture picture(example.output.shape);

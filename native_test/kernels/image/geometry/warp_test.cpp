@@ -1,4 +1,4 @@
-// The reference of warp, known figures, and what it says about calls that do not fit.
+// The reference of warp, known results, and its errors for calls that do not match.
 #include <doctest/doctest.h>
 
 #include "kernels/image/pictures.hpp"
@@ -15,7 +15,7 @@ std::vector<Case> warp_cases(DType dtype) {
       {-1, 0, 3, 0, -1, 2},
       {3.5, 0, -9, 0, 2.25, 0.5},
       {0.875, 0.0625, 1.5, 0.03125, 0.75, 0.25, 0.015625, 0.0078125, 1},
-      {1, 0, 0, 0, 1, 0, -0.125, 0, 1},  // behind the picture from column 8 on
+      {1, 0, 0, 0, 1, 0, -0.125, 0, 1},  // behind the camera from column 8 on
   };
   std::vector<Case> cases;
   for (const Shape& shape : picture_shapes()) {

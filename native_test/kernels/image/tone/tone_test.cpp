@@ -1,5 +1,5 @@
-// The references of the kernels that go by histograms: every level is counted by asking every
-// pixel, and tables are computed in long doubles.
+// The references of the kernels based on histograms: levels are counted by testing every pixel, and
+// tables are computed in long double.
 #include <doctest/doctest.h>
 
 #include <array>
@@ -13,7 +13,7 @@ namespace {
 using Real = long double;
 using Counts = std::array<int64_t, 256>;
 
-// What a histogram counts a level as: of floats, the nearest of 255 steps, in single precision.
+// The bin of a level: for floats, the nearest of 255 steps, in single precision.
 int64_t counted(const Tensor& picture, size_t index) {
   if (!picture.is_real()) return picture.integers[index];
   const volatile float scaled =
@@ -155,7 +155,7 @@ const SubjectOf kAutoWhiteBalance("auto_white_balance",
                                   {[](DType dtype) { return same_shape(dtype, {{}}); }, balanced,
                                    1e-6L, 0, 1});
 
-// What a level becomes in a tile with these counts.
+// The table of a tile with these counts.
 std::array<Real, 256> table_of(Counts counts, Real limit) {
   const int64_t all = std::accumulate(counts.begin(), counts.end(), int64_t{0});
   int64_t first = 0;
@@ -207,7 +207,7 @@ Tensor equalized(const Case& example, const Tensor& input, int64_t across, int64
   }
   std::vector<std::array<Real, 256>> tables;
   for (const Counts& tile : counts) tables.push_back(table_of(tile, limit));
-  // How much a tile's table counts along an axis: 1 at its centre, 0 at its neighbours' centres.
+  // The weight of a tile's table along an axis: 1 at its centre, 0 at the adjacent centres.
   const auto weight = [](int64_t place, int64_t extent, int64_t tiles, int64_t tile) {
     const Real at = std::clamp<Real>(
         (static_cast<Real>(place) + 0.5L) * static_cast<Real>(tiles) / static_cast<Real>(extent) -

@@ -287,30 +287,99 @@ const SubjectOf kConv2d("conv2d", {conv2d_cases, convolved, 5e-6L, 1e-14L});
 
 BufferPtr floats(const Shape& shape) { return zeros(DType::f32, shape); }
 
+// Packs the weights of a call with these parameters, which conv2d gets too.
+void check_packed(Case example, const Shape& packed, const Params& params, long double tolerance,
+                  std::mt19937_64& random) {
+  std::vector<Tensor> tensors;
+  std::vector<BufferPtr> inputs;
+  for (const TensorType& type : example.inputs) {
+    tensors.push_back(random_tensor(type, random));
+    inputs.push_back(buffer_of_bytes(type, to_bytes(tensors.back())));
+  }
+  const BufferPtr weights = floats(packed);
+  run("conv2d_pack", {inputs[1]}, weights, params);
+  inputs[1] = weights;
+  for (const auto& [name, value] : params) example.params[name] = value;
+  example.params["packed"] = true;
+  const BufferPtr out = floats(example.output.shape);
+  run("conv2d", inputs, out, example.params);
+  const Tensor got = from_bytes(example.output, engine().runtime().read_now(out));
+  const auto problem = difference(got, convolved(example, tensors), tolerance);
+  CHECK_MESSAGE(!problem, to_string(example.inputs[0]), " with ", to_string(example.inputs[1]),
+                ": ", problem.value_or(""));
+}
+
 }  // namespace
 
 TEST_CASE("conv2d takes packed weights") {
   std::mt19937_64 random(7);
-  for (Case example : conv2d_cases(DType::f32)) {
+  for (const Case& example : conv2d_cases(DType::f32)) {
     if (!channels_last(example.params) || example.output.count() == 0) continue;
-    std::vector<Tensor> tensors;
-    std::vector<BufferPtr> inputs;
-    for (const TensorType& type : example.inputs) {
-      tensors.push_back(random_tensor(type, random));
-      inputs.push_back(buffer_of_bytes(type, to_bytes(tensors.back())));
-    }
     const int64_t groups = widened(example.params, "groups", 1, 1)[0];
-    const BufferPtr weights = floats(packed_weights_shape(example.inputs[1].shape, groups));
-    run("conv2d_pack", {inputs[1]}, weights, {{"groups", groups}});
-    inputs[1] = weights;
-    example.params["packed"] = true;
-    const BufferPtr out = floats(example.output.shape);
-    run("conv2d", inputs, out, example.params);
-    const Tensor got = from_bytes(example.output, engine().runtime().read_now(out));
-    const auto problem = difference(got, convolved(example, tensors), 5e-6L);
-    CHECK_MESSAGE(!problem, to_string(example.inputs[0]), " with ", to_string(example.inputs[1]),
-                  ": ", problem.value_or(""));
+    check_packed(example, packed_weights_shape(example.inputs[1].shape, groups),
+                 {{"groups", groups}}, 5e-6L, random);
   }
+}
+
+TEST_CASE("conv2d takes weights that are packed for Winograd's algorithm") {
+  if (!engine().planner().cpu_class()) {
+    CHECK(failure([&] {
+            run("conv2d_pack", {floats({4, 4, 3, 3})}, floats({6, 6, 4, 16}), {{"winograd", true}});
+          }).starts_with("unsupported: winograd of conv2d_pack needs a device of class cpu"));
+    return;
+  }
+  std::mt19937_64 random(8);
+  std::vector<Case> examples = conv2d_cases(DType::f32);
+  // All remainders of tiles, panels and vectors; blocks of tiles; strips of panels; padding.
+  for (int64_t size : {1, 3, 4, 5, 9, 30}) {
+    for (int64_t channels : {1, 16, 33, 70, 130}) {
+      examples.push_back(with_channels_last(convolution(
+          {size % 2 + 1, channels, size, size + 3}, {channels + 5, channels, 3, 3},
+          channels % 2 == 1, {{"pad", int64_t{size % 3}}, {"activation", std::string("silu")}})));
+    }
+  }
+  int checked = 0;
+  for (const Case& example : examples) {
+    const Shape& weights = example.inputs[1].shape;
+    const auto is_one = [&](const char* name) {
+      return widened(example.params, name, 2, 1) == std::vector<int64_t>{1, 1};
+    };
+    if (!channels_last(example.params) || example.output.count() == 0 || weights[2] != 3 ||
+        weights[3] != 3 || !is_one("stride") || !is_one("dilation") || !is_one("groups")) {
+      continue;
+    }
+    ++checked;
+    check_packed(example, winograd_weights_shape(weights), {{"winograd", true}}, 2e-5L, random);
+  }
+  CHECK(checked > 20);
+}
+
+TEST_CASE("conv2d reports what Winograd's algorithm cannot do") {
+  const Params nhwc{{"layout", std::string("nhwc")}, {"packed", true}, {"winograd", true}};
+  const auto rejected = [&](const char* name, const ParamValue& value) {
+    Params params = nhwc;
+    params[name] = value;
+    return failure([&] {
+      run("conv2d", {floats({1, 8, 8, 4}), floats({6, 6, 4, 16})}, floats({1, 6, 6, 6}), params);
+    });
+  };
+  const std::string expected =
+      "invalid_param: winograd of conv2d needs packed weights, and stride, dilation and groups of "
+      "1";
+  CHECK(rejected("stride", int64_t{2}) == expected);
+  CHECK(rejected("dilation", int64_t{2}) == expected);
+  CHECK(rejected("groups", int64_t{2}) == expected);
+  CHECK(rejected("packed", false) == expected);
+  CHECK(failure([&] {
+          run("conv2d", {floats({1, 8, 8, 4}), floats({3, 3, 4, 16})}, floats({1, 6, 6, 6}), nhwc);
+        }) ==
+        "shape_mismatch: input 1 of conv2d has shape {3, 3, 4, 16}, expected {6, 6, 4, 16} as "
+        "returned by conv2d_pack with winograd");
+  CHECK(failure([&] {
+          run("conv2d_pack", {floats({4, 4, 5, 5})}, floats({6, 6, 4, 16}), {{"winograd", true}});
+        }) ==
+        "invalid_param: winograd of conv2d_pack takes weights {co, c, 3, 3} of one group, got {4, "
+        "4, 5, 5} and groups 1");
 }
 
 TEST_CASE("conv2d reports mismatches with packed weights") {

@@ -57,7 +57,7 @@ defmodule Dala.Gpu.Compute.ArgumentTest do
       end
 
       assert message(fn -> ML.Gpu.await(other) end) ==
-               "expected a prediction returned by predict_async/2, got: #{inspect(other)}"
+               "expected a prediction returned by predict_async/3, got: #{inspect(other)}"
 
       for call <- [
             &Pipeline.add(&1, %{op: :barrier}),

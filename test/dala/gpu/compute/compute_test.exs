@@ -80,12 +80,16 @@ defmodule Dala.Gpu.Compute.ComputeTest do
       assert_raises(:freed, [], fn -> Buffer.view(buffer, {4}) end)
     end
 
-    test "as elements of another type of the same size" do
+    test "as elements of another type" do
       buffer = Buffer.new([1.0, -2.0], {2})
       assert Buffer.read_list(Buffer.view(buffer, {2}, :s32)) == [0x3F800000, -0x40000000]
 
-      text = "f32 {2} cannot be viewed as u8 {8}: expected as many elements of the same size"
-      assert_raises(:shape_mismatch, text, fn -> Buffer.view(buffer, {8}, :u8) end)
+      bytes = [0, 0, 0x80, 0x3F, 0, 0, 0, 0xC0]
+      assert Buffer.read_list(Buffer.view(buffer, {2, 4}, :u8)) == bytes
+      assert Buffer.read_list(Buffer.view(buffer, {}, :c64)) == [{1.0, -2.0}]
+
+      text = "f32 {2} cannot be viewed as u8 {2}: expected as many bytes"
+      assert_raises(:shape_mismatch, text, fn -> Buffer.view(buffer, {2}, :u8) end)
       assert_raises(:shape_mismatch, [], fn -> Buffer.view(buffer, {3}) end)
     end
 

@@ -98,6 +98,7 @@ defmodule Dala.Gpu.Compute.KernelTest do
     test "malformed arguments raise" do
       a = counting(1)
       assert_raise ArgumentError, ~r/kernel's name/, fn -> Kernel.run(1, [a], a) end
+      assert_raise ArgumentError, ~r/in UTF-8/, fn -> Kernel.run("\u2700\xA8", [a], a) end
       assert_raise ArgumentError, ~r/list of buffers/, fn -> Kernel.run(:neg, a, a) end
       assert_raise ArgumentError, ~r/Buffer{}, got: nil/, fn -> Kernel.run(:neg, [a], nil) end
       assert_raise ArgumentError, ~r/map or keyword list/, fn -> Kernel.run(:neg, [a], a, 5) end
@@ -820,5 +821,104 @@ defmodule Dala.Gpu.Compute.KernelTest do
       |> Task.await_many(60_000)
 
     assert results == for(i <- 1..8, do: [1.0 + i, 2.0 + i])
+  end
+
+  describe "several outputs" do
+    @split """
+    __kernel void several_split(__global const float *x, __global float *whole,
+                                __global float *fraction, int n) {
+      int i = get_global_id(0);
+      if (i >= n) return;
+      whole[i] = floor(x[i]);
+      fraction[i] = x[i] - floor(x[i]);
+    }
+    """
+
+    setup do
+      :ok = Kernel.register(:several_split, @split, outputs: [:whole, :fraction])
+      [x: Compute.buffer([1.5, -0.25, 3], {3}), whole: zeros({3}), fraction: zeros({3})]
+    end
+
+    test "are a list of buffers", %{x: x, whole: whole, fraction: fraction} do
+      assert {:ok, %{inputs: 1, outputs: 2}} = Kernel.lookup(:several_split)
+      assert Kernel.run(:several_split, [x], [whole, fraction]) == :ok
+      assert Compute.read_list(whole) == [1.0, -1.0, 3.0]
+      assert Compute.read_list(fraction) == [0.5, 0.75, 0.0]
+
+      spec = %{op: :run_kernel, kernel: :several_split, inputs: [x], output: [x.ref, fraction]}
+      assert Compute.wait(Compute.submit(spec)) == :ok
+      assert Compute.read_list(x) == [1.0, -1.0, 3.0]
+    end
+
+    test "in a pipeline", %{x: x, whole: whole} do
+      fraction = Pipeline.temporary({3})
+      result = zeros({3})
+
+      pipeline =
+        Pipeline.new()
+        |> Pipeline.run_kernel(:several_split, [x], [whole, fraction])
+        |> Pipeline.run_kernel(:scalar_mul, [fraction], result, scalar: 4)
+
+      assert Pipeline.run(pipeline) == :ok
+      assert Pipeline.run(pipeline, times: 5) == :ok
+      assert Compute.read_list(whole) == [1.0, -1.0, 3.0]
+      assert Compute.read_list(result) == [2.0, 3.0, 0.0]
+    end
+
+    test "are checked as one is", %{x: x, whole: whole, fraction: fraction} do
+      assert_error(
+        Kernel.run(:several_split, [x], whole),
+        :arity_mismatch,
+        "several_split has 2 outputs, got 1"
+      )
+
+      assert_error(
+        Kernel.run(:several_split, [x], [whole, whole]),
+        :invalid_param,
+        "two outputs of several_split are the same buffer"
+      )
+
+      assert_error(
+        Kernel.run(:several_split, [x], [whole, zeros({2})]),
+        :shape_mismatch,
+        "output 1 (fraction) of several_split has 2 elements, but the kernel may write 3"
+      )
+
+      assert_error(
+        Kernel.run(:several_split, [x], [whole, zeros({3}, :s32)]),
+        :dtype_mismatch,
+        "output 1 of several_split is s32, expected f32 for float* fraction"
+      )
+
+      assert_error(Kernel.run(:neg, [x], [whole, fraction]), :arity_mismatch, "neg has 1 output")
+      assert Compute.read_list(whole) == [0.0, 0.0, 0.0]
+      assert_raise ArgumentError, fn -> Kernel.run(:neg, [x], []) end
+      Compute.free(fraction)
+      assert_error(Kernel.run(:several_split, [x], [whole, fraction]), :freed, "an output")
+    end
+
+    test "are named, or counted" do
+      numbered =
+        String.replace(
+          @split,
+          ["whole", "fraction"],
+          &%{"whole" => "output0", "fraction" => "output1"}[&1]
+        )
+
+      numbered = String.replace(numbered, "several_split", "several_numbered")
+      assert Kernel.register(:several_numbered, numbered, outputs: 2) == :ok
+
+      assert_error(
+        Kernel.register(:several_bad, @split, outputs: [:whole, :rest], entry: :several_split),
+        :invalid_param,
+        ""
+      )
+
+      for outputs <- [0, 65, [], [:a, :a], [1], "whole", [nil]] do
+        assert_raise ArgumentError, ~r/^expected outputs: to be/, fn ->
+          Kernel.register(:several_bad, @split, outputs: outputs)
+        end
+      end
+    end
   end
 end

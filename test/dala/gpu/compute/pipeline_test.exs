@@ -200,7 +200,7 @@ defmodule Dala.Gpu.Compute.PipelineTest do
       end
 
       assert_raise ArgumentError,
-                   "a stage has no key :parms; it takes :op, :kernel, :inputs, :output, :params",
+                   "a stage has no key :parms; it takes :op, :kernel, :inputs, :output, :params, :name",
                    fn -> Pipeline.add(pipeline, %{op: :barrier, parms: %{}}) end
 
       assert Pipeline.stage_count(pipeline) == 0
@@ -384,6 +384,229 @@ defmodule Dala.Gpu.Compute.PipelineTest do
 
       # No memory, so no limit either.
       assert %Buffer{} = Pipeline.temporary({1_000_000, 1_000_000, 1_000_000})
+    end
+  end
+
+  describe "run/2 with times:" do
+    test "runs as often" do
+      for times <- [1, 2, 63, 64, 65, 1000] do
+        a = counting(3)
+        one = Compute.buffer([1], {1})
+        pipeline = Pipeline.run_kernel(Pipeline.new(), :elementwise_add, [a, one], a)
+        assert Pipeline.run(pipeline, times: times) == :ok
+        assert Compute.read_list(a) == Enum.map([1.0, 2.0, 3.0], &(&1 + times))
+      end
+    end
+
+    test "swaps buffers between runs, so that the last result is where it is written" do
+      for times <- [1, 2, 3, 100, 101] do
+        a = counting(1)
+        b = zeros({1})
+        binary = Compute.read(a)
+        pipeline = Pipeline.run_kernel(Pipeline.new(), :scalar_mul, [a], b, scalar: 1.5)
+        assert Pipeline.run(pipeline, times: times, swap: [{a, b}]) == :ok
+
+        assert_in_delta hd(Compute.read_list(b)),
+                        :math.pow(1.5, times),
+                        1.0e-4 * :math.pow(1.5, times)
+
+        assert_in_delta hd(Compute.read_list(a)) * 1.5, hd(Compute.read_list(b)), 1.0e12
+        assert binary == <<1.0::float-32-native>>
+      end
+    end
+
+    test "a kernel that is not registered, a freed buffer, and swaps that cannot be" do
+      [a, b] = [counting(1), zeros({1})]
+      pipeline = Pipeline.run_kernel(Pipeline.new(), :neg, [a], b)
+      other = zeros({2})
+
+      assert_error(
+        Pipeline.run(pipeline, times: 2, swap: [{a, other}]),
+        :invalid_param,
+        "a buffer to swap is used by no stage of the pipeline"
+      )
+
+      unknown = Pipeline.run_kernel(Pipeline.new(), :no_such_kernel, [a], b)
+      error = assert_error(Pipeline.run(unknown, times: 5), :unknown_kernel, "stage 0: ")
+      assert error.details.stage == 0
+      Compute.free(a)
+      assert_error(Pipeline.run(pipeline, times: 5, swap: [{a, b}]), :freed, "stage 0: input 0")
+    end
+
+    test "options that are malformed" do
+      pipeline = Pipeline.new()
+
+      for times <- [0, -1, 1.5, :many, 1_000_000_001] do
+        assert_raise ArgumentError, ~r/^expected times: to be from 1 to 1000000000/, fn ->
+          Pipeline.run(pipeline, times: times)
+        end
+      end
+
+      assert_raise ArgumentError, ~r/^expected swap: to have pairs of buffers, got: :a/, fn ->
+        Pipeline.run(pipeline, swap: [:a])
+      end
+
+      assert_raise ArgumentError, ~r/^expected swap: to be a list/, fn ->
+        Pipeline.run(pipeline, swap: {counting(1), counting(1)})
+      end
+
+      assert_raise ArgumentError, fn -> Pipeline.run(pipeline, time: 1) end
+    end
+  end
+
+  describe "submit/2" do
+    test "returns an id that can be waited for, and notifies" do
+      a = counting(2)
+      pipeline = Pipeline.run_kernel(Pipeline.new(), :neg, [a], a)
+      id = Pipeline.submit(pipeline)
+      assert Compute.wait(id) == :ok
+      assert Compute.poll(id) == :completed
+      id = Pipeline.submit(pipeline, notify: self(), times: 10)
+      assert_receive {:dala_gpu, ^id, :ok}, 30_000
+      assert Compute.read_list(a) == [-1.0, -2.0]
+    end
+
+    test "takes effect in the order of submission" do
+      [a, b] = [counting(1), zeros({1})]
+      one = Compute.buffer([1], {1})
+      pipeline = Pipeline.run_kernel(Pipeline.new(), :elementwise_add, [a, one], a)
+      Pipeline.submit(pipeline, times: 300)
+      Compute.submit(%{op: :copy_buffer, inputs: [a], output: b})
+      Pipeline.submit(pipeline, times: 300)
+      assert Compute.read_list(b) == [301.0]
+      assert Compute.read_list(a) == [601.0]
+    end
+
+    test "of a pipeline that cannot run is an id with the error" do
+      a = counting(2)
+      pipeline = Pipeline.run_kernel(Pipeline.new(), :scalar_mul, [a], a, scalar: "two")
+      id = Pipeline.submit(pipeline, notify: self())
+      assert_receive {:dala_gpu, ^id, {:error, %Error{reason: :invalid_param}}}, 30_000
+      error = assert_error(Compute.wait(id), :invalid_param, "stage 0: ")
+      assert error.details.stage == 0
+    end
+
+    test "of very many stages, planned or not" do
+      a = counting(1)
+      one = Compute.buffer([1], {1, 1})
+      square = Buffer.view(a, {1, 1})
+      pipeline = Pipeline.new()
+      for _ <- 1..200, do: Pipeline.run_kernel(pipeline, :matmul, [square, one], square)
+      for _ <- 1..2, do: assert(Compute.wait(Pipeline.submit(pipeline)) == :ok)
+      assert Compute.wait(Pipeline.submit(pipeline, times: 10)) == :ok
+      assert Compute.read_list(square) == [1.0]
+    end
+
+    test "can be cancelled between runs" do
+      a = Compute.buffer([0], {1}, :u32)
+      one = Compute.buffer([1], {1}, :u32)
+      pipeline = Pipeline.run_kernel(Pipeline.new(), :elementwise_add, [a, one], a)
+      :ok = Pipeline.run(pipeline)
+      id = Pipeline.submit(pipeline, times: 1_000_000_000, notify: self())
+      assert Compute.poll(id) == :pending
+      assert Compute.cancel(id) == :ok
+      assert_receive {:dala_gpu, ^id, {:error, %Error{reason: :cancelled}}}, 30_000
+      # The buffers can be used again.
+      assert Pipeline.run(pipeline) == :ok
+      assert [_some] = Compute.read_list(a)
+    end
+
+    test "of a process that is killed ends" do
+      a = Compute.buffer([0], {1}, :u32)
+      one = Compute.buffer([1], {1}, :u32)
+      pipeline = Pipeline.run_kernel(Pipeline.new(), :elementwise_add, [a, one], a)
+      test = self()
+
+      pid =
+        spawn(fn ->
+          send(test, {:id, Pipeline.submit(pipeline, times: 1_000_000_000)})
+          Process.sleep(:infinity)
+        end)
+
+      assert_receive {:id, id}, 30_000
+      Process.exit(pid, :kill)
+      eventually(fn -> match?({:error, %Error{reason: :freed}}, Compute.poll(id)) end)
+    end
+
+    test "lets other processes have their turns" do
+      a = Compute.buffer([0], {1}, :u32)
+      one = Compute.buffer([1], {1}, :u32)
+      pipeline = Pipeline.run_kernel(Pipeline.new(), :elementwise_add, [a, one], a)
+      id = Pipeline.submit(pipeline, times: 1_000_000_000)
+
+      Task.async(fn ->
+        b = counting(3)
+        for _ <- 1..20, do: assert(Compute.run_kernel(:neg, [b], b) == :ok)
+      end)
+      |> Task.await(30_000)
+
+      assert Compute.poll(id) == :pending
+      assert Compute.cancel(id) == :ok
+    end
+  end
+
+  describe "set/3" do
+    test "changes parameters by index and by name" do
+      a = counting(2)
+      b = zeros({2})
+      middle = Pipeline.temporary({2})
+
+      pipeline =
+        Pipeline.new()
+        |> Pipeline.run_kernel(:scalar_mul, [a], middle, scalar: 2)
+        |> Pipeline.run_kernel(:clamp, [middle], b, %{min: 0, max: 100}, name: :limit)
+
+      assert Pipeline.run(pipeline) == :ok
+      assert Compute.read_list(b) == [2.0, 4.0]
+      compiled = Compute.counters().compiled
+      assert Pipeline.set(pipeline, 0, scalar: 10) == pipeline
+      Pipeline.set(pipeline, "limit", %{max: 15})
+      assert Pipeline.run(pipeline) == :ok
+      assert Compute.read_list(b) == [10.0, 15.0]
+      assert Compute.counters().compiled == compiled
+
+      assert [%{params: %{scalar: 10}}, %{params: %{min: 0, max: 15}, name: "limit"}] =
+               Pipeline.stages(pipeline)
+    end
+
+    test "changes all stages of a name" do
+      a = counting(1)
+      pipeline = Pipeline.new()
+
+      for _ <- 1..3,
+          do: Pipeline.run_kernel(pipeline, :scalar_mul, [a], a, %{scalar: 1}, name: :gain)
+
+      assert pipeline |> Pipeline.set(:gain, scalar: 3) |> Pipeline.run() == :ok
+      assert Compute.read_list(a) == [27.0]
+    end
+
+    test "a value that is wrong is an error of the next run" do
+      a = counting(1)
+      pipeline = Pipeline.run_kernel(Pipeline.new(), :scalar_mul, [a], a, scalar: 2)
+      assert Pipeline.run(pipeline) == :ok
+      Pipeline.set(pipeline, 0, sclar: 3)
+      assert_error(Pipeline.run(pipeline), :unknown_param, "stage 0: ")
+      assert Compute.read_list(a) == [2.0]
+    end
+
+    test "stages that are not there, or have no parameters" do
+      a = counting(1)
+      pipeline = Pipeline.new() |> Pipeline.run_kernel(:neg, [a], a) |> Pipeline.barrier()
+
+      for stage <- [2, -1, :nameless, "nameless", 0x1_0000_0000_0000_0000] do
+        assert_raise ArgumentError, ~r/^expected the index or the name of a stage/, fn ->
+          Pipeline.set(pipeline, stage, scalar: 1)
+        end
+      end
+
+      assert_raises(:unsupported, "only a stage that runs a kernel has parameters", fn ->
+        Pipeline.set(pipeline, 1, scalar: 1)
+      end)
+
+      assert_raise ArgumentError, fn -> Pipeline.set(pipeline, 0, [:a]) end
+      assert_raise ArgumentError, fn -> Pipeline.set(pipeline, nil, a: 1) end
+      Pipeline.free(pipeline)
+      assert_raises(:freed, "freed", fn -> Pipeline.set(pipeline, 0, scalar: 1) end)
     end
   end
 

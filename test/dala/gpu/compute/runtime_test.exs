@@ -25,6 +25,7 @@ defmodule Dala.Gpu.Compute.RuntimeTest do
              cache_dir: "",
              zero_copy: true,
              pin_threads: true,
+             executor: true,
              fusion: true,
              memory_limit: 0,
              cache_limit: 1_073_741_824,
@@ -42,6 +43,7 @@ defmodule Dala.Gpu.Compute.RuntimeTest do
         cache_dir: "/tmp/kernels",
         zero_copy: false,
         pin_threads: false,
+        executor: false,
         fusion: false,
         memory_limit: 1_000_000,
         cache_limit: 2_000_000,
@@ -56,6 +58,7 @@ defmodule Dala.Gpu.Compute.RuntimeTest do
              cache_dir: "/tmp/kernels",
              zero_copy: false,
              pin_threads: false,
+             executor: false,
              fusion: false,
              memory_limit: 1_000_000,
              cache_limit: 2_000_000,
@@ -73,6 +76,7 @@ defmodule Dala.Gpu.Compute.RuntimeTest do
           {:cache_dir, nil, "the path of a directory"},
           {:zero_copy, 1, "true or false"},
           {:pin_threads, :yes, "true or false"},
+          {:executor, nil, "true or false"},
           {:fusion, 0, "true or false"},
           {:memory_limit, -1, "a number of bytes (0 is what the device has)"},
           {:cache_limit, "1 GiB", "a number of bytes (0 is no limit)"},
@@ -93,7 +97,7 @@ defmodule Dala.Gpu.Compute.RuntimeTest do
 
     assert_raise ArgumentError,
                  "config :dala_gpu has no key :devise; it takes :build_timeout, :cache_dir, :cache_limit, " <>
-                   ":device, :device_class, :fusion, :kernel_timeout, :matmul, " <>
+                   ":device, :device_class, :executor, :fusion, :kernel_timeout, :matmul, " <>
                    ":memory_limit, :models_dir, :nx, :pin_threads, :zero_copy",
                  fn -> Runtime.config() end
   end

@@ -1,0 +1,21 @@
+// Who submits a command, and how the outcome is told.
+#pragma once
+
+#include "nif/job.hpp"
+#include "nif/resources.hpp"
+
+namespace dala::nif {
+
+// `{:reply, ref}`, `{:notify, pid}` or `:async`.
+struct Mode {
+  bool reply = false;
+  Listener listener;
+  std::shared_ptr<Client> client;
+};
+
+}  // namespace dala::nif
+
+template <>
+struct fine::Decoder<dala::nif::Mode> {
+  static dala::nif::Mode decode(ErlNifEnv* env, const ERL_NIF_TERM& term);
+};
