@@ -172,13 +172,19 @@ defmodule Dala.System.Hostile.MemoryTest do
                def settles_at(expected) do
                  unless memory() == expected, do: settles_at(expected)
                end
+
+               # The VM counts a binary that another scheduler allocated until that one runs.
+               def binaries_settle_below(bytes) do
+                 memory()
+                 unless :erlang.memory(:binary) < bytes, do: binaries_settle_below(bytes)
+               end
              end
 
              alias Dala.Gpu.Compute
              %{in_use: 0, shared: 0} = Part.memory()
              small = Part.make(100_000_000, 10_000)
              %{in_use: 10_000, shared: 0} = Part.memory()
-             true = :erlang.memory(:binary) < 60_000_000
+             Part.binaries_settle_below(60_000_000)
              true = Compute.read(small) == :binary.copy(<<7>>, 10_000)
 
              # Most of a binary is not copied; the rest of it, which it keeps alive, counts.
