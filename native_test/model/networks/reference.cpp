@@ -24,7 +24,7 @@ int64_t extent(const Ints& shape, size_t from, size_t to) {
 }
 
 std::vector<Array> run_reference(const Net& net, const Array& x) {
-  static const ReferenceOps kOps = [] {
+  static const ReferenceOps operators = [] {
     ReferenceOps all = reference_windows();
     all.merge(reference_moves());
     all.merge(reference_formulas());
@@ -45,8 +45,8 @@ std::vector<Array> run_reference(const Net& net, const Array& x) {
     for (const std::string& name : node.inputs) {
       inputs.push_back(name.empty() ? nullptr : &tensors.at(name));
     }
-    const auto found = kOps.find(node.op);
-    if (found == kOps.end()) throw std::logic_error("the reference has no " + node.op);
+    const auto found = operators.find(node.op);
+    if (found == operators.end()) throw std::logic_error("the reference has no " + node.op);
     std::vector<Array> results = found->second(node, inputs);
     for (size_t i = 0; i < results.size(); ++i) tensors[node.outputs[i]] = std::move(results[i]);
   }

@@ -9,8 +9,7 @@
 namespace dala::model::tensorflow {
 namespace {
 
-constexpr int64_t kFirst = INT64_MIN;  // a slice bound before every element
-constexpr int64_t kLast = INT64_MAX;   // a slice bound after every element
+constexpr int64_t kLast = INT64_MAX;  // a slice bound after every element
 constexpr size_t kMaxAxes = 32;
 
 std::vector<int64_t> counted(size_t count) {

@@ -43,7 +43,7 @@ using NodeNumbers = std::unordered_map<std::string, size_t>;
 
 // The number of an output that a function refers to by name, as in "top:indices:0".
 size_t output_number(const std::string& op, const std::string& name, size_t number) {
-  static const std::map<std::string, std::vector<std::string>> kOutputs{
+  static const std::map<std::string, std::vector<std::string>> outputs_of{
       {"Merge", {"output", "value_index"}},
       {"NonMaxSuppressionV4", {"selected_indices", "valid_outputs"}},
       {"NonMaxSuppressionV5", {"selected_indices", "selected_scores", "valid_outputs"}},
@@ -55,8 +55,8 @@ size_t output_number(const std::string& op, const std::string& name, size_t numb
       {"TopKV2", {"values", "indices"}},
       {"Unique", {"y", "idx"}},
   };
-  const auto found = kOutputs.find(op);
-  if (found == kOutputs.end()) return number;
+  const auto found = outputs_of.find(op);
+  if (found == outputs_of.end()) return number;
   const auto& names = found->second;
   const auto place = std::find(names.begin(), names.end(), name);
   return place == names.end() ? number : static_cast<size_t>(place - names.begin());

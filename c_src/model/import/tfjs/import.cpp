@@ -18,13 +18,13 @@ std::string_view text_of(std::span<const std::byte> file) {
 
 // The element type of a node's output. More specific attributes take precedence.
 ElementType type_of(const NodeDef& node, size_t output) {
-  static const std::set<std::string> kBooleans{
+  static const std::set<std::string> boolean_operators{
       "All",       "Any",        "Equal",     "Greater",    "GreaterEqual", "IsNan",   "Less",
       "LessEqual", "LogicalAnd", "LogicalOr", "LogicalXor", "LogicalNot",   "NotEqual"};
-  static const std::set<std::string> kIntegers{"ArgMax", "ArgMin", "Shape",
-                                               "Size",   "Rank",   "Where"};
-  if (kBooleans.count(node.op) != 0) return ElementType::boolean;
-  if (kIntegers.count(node.op) != 0) return ElementType::i32;
+  static const std::set<std::string> integer_operators{"ArgMax", "ArgMin", "Shape",
+                                                       "Size",   "Rank",   "Where"};
+  if (boolean_operators.count(node.op) != 0) return ElementType::boolean;
+  if (integer_operators.count(node.op) != 0) return ElementType::i32;
   if (node.op == "TopKV2" && output == 1) return ElementType::i32;
   if (node.op.rfind("NonMaxSuppression", 0) == 0) {
     const bool scores = node.op == "NonMaxSuppressionV5" && output == 1;

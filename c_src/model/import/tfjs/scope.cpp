@@ -47,10 +47,10 @@ bool has_condition(const Nodes& nodes, size_t merge, const Source& condition) {
 }  // namespace
 
 bool is_structural(const std::string& op) {
-  static const std::set<std::string> kOperators{
+  static const std::set<std::string> structural{
       "Const", "Enter",       "Exit",        "If",     "LoopCond",       "Merge",  "NextIteration",
       "While", "Placeholder", "StatelessIf", "Switch", "StatelessWhile", kArgument};
-  return kOperators.count(op) != 0;
+  return structural.count(op) != 0;
 }
 
 Scope::Scope(Library& library, const Nodes& nodes)
