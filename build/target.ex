@@ -1,6 +1,6 @@
 defmodule Dala.Gpu.Build.Target do
   @moduledoc false
-  # What a native library is built for, named as elixir_make names it.
+  # The target of a native library, named as elixir_make names it.
 
   @doc "The target as a triple, such as `x86_64-linux-gnu`; TARGET_ARCH, _OS and _ABI take precedence."
   def triple do

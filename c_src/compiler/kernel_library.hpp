@@ -14,8 +14,8 @@ int disarmed();
 // for ever.
 std::string wait_for_refusal();
 
-// What a shared library could do that no kernel needs, as a sentence: calls of host functions, code
-// that runs at load time. Empty for an ordinary kernel.
+// A sentence about the first thing in a shared library that no kernel needs: calls of host
+// functions, code that runs at load time. Empty for an ordinary kernel.
 std::string objection_to(const std::string& bytes);
 
 }  // namespace dala::compiler

@@ -1,4 +1,4 @@
-// What a model remembers from one prediction to the next: outputs of a prediction that are inputs
+// The state of a model between predictions: outputs of a prediction that are inputs
 // of the next one, such as the variables of a TFLite file, the hidden state of a recurrent layer,
 // or the keys and values of an attention layer.
 //

@@ -1,6 +1,6 @@
 #include "nif/boundary.hpp"
 
-#include "nif/codec.hpp"
+#include "nif/codec/codec.hpp"
 
 namespace dala::nif {
 namespace {

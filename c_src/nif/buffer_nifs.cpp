@@ -1,7 +1,7 @@
 // Buffers: made, read, described and freed. Only the list conversions take time that grows with
 // the data; callers choose their dirty twins for long lists.
-#include "nif/list_codec.hpp"
-#include "nif/resources.hpp"
+#include "nif/codec/list_codec.hpp"
+#include "nif/resource/resources.hpp"
 
 namespace dala::nif {
 namespace {

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "media/picture.hpp"
-#include "nif/resources.hpp"
+#include "nif/resource/resources.hpp"
 
 namespace dala::nif {
 

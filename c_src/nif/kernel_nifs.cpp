@@ -4,7 +4,7 @@
 #include "kernels/custom/build_error.hpp"
 #include "kernels/custom/custom_kernel.hpp"
 #include "kernels/elementwise/expression.hpp"
-#include "nif/codec.hpp"
+#include "nif/codec/codec.hpp"
 #include "nif/instance.hpp"
 
 namespace dala::nif {

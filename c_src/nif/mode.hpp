@@ -1,8 +1,8 @@
 // Who submits a command, and how the outcome is told.
 #pragma once
 
-#include "nif/job.hpp"
-#include "nif/resources.hpp"
+#include "nif/resource/job.hpp"
+#include "nif/resource/resources.hpp"
 
 namespace dala::nif {
 

@@ -1,7 +1,7 @@
 // Models: loaded and run on threads of their own, answered by message.
 #include "model/model.hpp"
 #include "model/model_kernel.hpp"
-#include "nif/prediction.hpp"
+#include "nif/resource/prediction.hpp"
 
 namespace dala::nif {
 namespace {

@@ -1,8 +1,8 @@
 // The table of NIFs is made by the FINE_NIF lines of the other files; this one opens and closes
 // the library.
 #include "nif/instance.hpp"
-#include "nif/pipeline.hpp"
-#include "nif/resources.hpp"
+#include "nif/resource/pipeline.hpp"
+#include "nif/resource/resources.hpp"
 
 namespace dala::nif {
 

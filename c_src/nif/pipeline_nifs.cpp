@@ -2,8 +2,8 @@
 #include <optional>
 #include <utility>
 
-#include "nif/job.hpp"
-#include "nif/pipeline.hpp"
+#include "nif/resource/job.hpp"
+#include "nif/resource/pipeline.hpp"
 
 namespace dala::nif {
 

@@ -3,7 +3,7 @@
 #include <utility>
 
 #include "nif/mode.hpp"
-#include "nif/pipeline.hpp"
+#include "nif/resource/pipeline.hpp"
 
 namespace dala::nif {
 namespace {

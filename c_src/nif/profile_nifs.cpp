@@ -1,5 +1,5 @@
 // Profiles: of everything the device does, or of the commands that name one; read at any time.
-#include "nif/resources.hpp"
+#include "nif/resource/resources.hpp"
 
 namespace dala::nif {
 

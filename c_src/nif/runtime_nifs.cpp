@@ -1,5 +1,5 @@
 // Starting the runtime, and what there is to know about it.
-#include "nif/codec.hpp"
+#include "nif/codec/codec.hpp"
 #include "nif/instance.hpp"
 #include "runtime/process/process_setup.hpp"
 #include "runtime/process/signals.hpp"

@@ -1,6 +1,6 @@
 // Memory shared with a device's own process, and tokens for what another process keeps for this
 // one; see Dala.Gpu.Compute.Remote. None of them needs a device.
-#include "nif/resources.hpp"
+#include "nif/resource/resources.hpp"
 #include "runtime/memory/segment.hpp"
 
 namespace dala::nif {

@@ -1,8 +1,8 @@
 // States of models. Uses of one state follow each other in the order of the calls: each has a line
 // of its own in the queue of predictions.
 #include "model/state.hpp"
-#include "nif/codec.hpp"
-#include "nif/prediction.hpp"
+#include "nif/codec/codec.hpp"
+#include "nif/resource/prediction.hpp"
 
 namespace dala::nif {
 namespace {

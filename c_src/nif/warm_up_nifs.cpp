@@ -1,6 +1,6 @@
 // Warming up: minutes of work on a thread, told step by step.
 #include "kernels/warm_up.hpp"
-#include "nif/codec.hpp"
+#include "nif/codec/codec.hpp"
 #include "nif/instance.hpp"
 
 namespace dala::nif {

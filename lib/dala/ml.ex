@@ -151,8 +151,8 @@ defmodule Dala.ML do
 
   ## Options
 
-  Those of `preprocess/2` except `:as`, and those of `Dala.ML.Classification.top_k/2`. `:size` and
-  `:layout` default to those of the model's input if it fixes them.
+  The options of `preprocess/2` except `:as`, and those of `Dala.ML.Classification.top_k/2`. `:size`
+  and `:layout` default to those of the model's input if it fixes them.
 
   ## Example
 
@@ -188,8 +188,8 @@ defmodule Dala.ML do
 
   ## Options
 
-  Those of `preprocess/2` except `:as`, with `fit: :letterbox` and `normalize: :unit` by default,
-  and those of `Dala.ML.Detection.decode/3`.
+  The options of `preprocess/2` except `:as`, with `fit: :letterbox` and `normalize: :unit` by
+  default, and those of `Dala.ML.Detection.decode/3`.
 
   ## Example
 
@@ -211,7 +211,7 @@ defmodule Dala.ML do
 
   ## Options
 
-  Those of `preprocess/2` except `:as`, with `fit: :letterbox`, `border: 0` and
+  The options of `preprocess/2` except `:as`, with `fit: :letterbox`, `border: 0` and
   `normalize: :signed_unit` by default, and those of `Dala.ML.Faces.decode/3`.
 
   ## Example
@@ -233,7 +233,7 @@ defmodule Dala.ML do
 
   ## Options
 
-  Those of `preprocess/2` except `:as`, with `fit: :letterbox`, `border: 0` and
+  The options of `preprocess/2` except `:as`, with `fit: :letterbox`, `border: 0` and
   `normalize: :signed_unit` by default, and those of `Dala.ML.Pose.decode/3`.
 
   ## Example
@@ -254,8 +254,8 @@ defmodule Dala.ML do
 
   ## Options
 
-  Those of `preprocess/2` except `:as`, and those of `Dala.ML.Segmentation.decode/3`; `:layout`
-  applies to input and output.
+  The options of `preprocess/2` except `:as`, and those of `Dala.ML.Segmentation.decode/3`;
+  `:layout` applies to input and output.
 
   ## Example
 

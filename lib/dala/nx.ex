@@ -8,8 +8,9 @@ defmodule Dala.Nx do
   `Dala.Nx.Backend` runs each operation as a kernel, `Dala.Nx.Compiler` a whole numerical function.
   Without Nx among the dependencies nothing here is used; add `{:nx, "~> 0.7"}`.
 
-  What has no kernel is computed by `Nx.BinaryBackend`. That is right but slow, so it is counted, see
-  `fallbacks/0`, and logged once for each operation. The guide on Nx lists what runs where.
+  Operations without a kernel are computed by `Nx.BinaryBackend`. That is right but slow, so it is
+  counted, see `fallbacks/0`, and logged once for each operation. The guide on Nx lists what runs
+  where.
 
   ## Configuration
 

@@ -208,6 +208,18 @@ defmodule Dala.Telemetry do
     :ok
   end
 
+  @doc false
+  # As execute/3, for measurements and metadata that are worth computing only if a handler may exist.
+  @spec execute_lazily(event(), (() -> {map(), map()})) :: :ok
+  def execute_lazily(event, fun) do
+    if active?() do
+      {measurements, metadata} = fun.()
+      execute(event, measurements, metadata)
+    else
+      :ok
+    end
+  end
+
   @doc """
   Runs a function between the events `start` and `stop` of a prefix, or `exception` when it raises.
 

@@ -116,7 +116,7 @@ inline const Atom runtime_error("Elixir.RuntimeError");
 
 namespace detail {
 
-// What Ok and Error share. Tagged<Tag, int> converts to Tagged<Tag, int64_t>,
+// The common base of Ok and Error. Tagged<Tag, int> converts to Tagged<Tag, int64_t>,
 // so a NIF may return a narrower type than it declares.
 template <typename Derived, typename... Items>
 class Tagged {

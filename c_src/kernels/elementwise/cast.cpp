@@ -45,9 +45,9 @@ Defines argument_defines(DType from) {
 Part cast_source(DType from, DType to) {
   // A pair stays a pair.
   if (from == DType::c64 && to == DType::c64) {
-    return {"elementwise/complex_identity.cl", {{"BODY", function_of(from, to)}}};
+    return {"elementwise/formulas/complex_identity.cl", {{"BODY", function_of(from, to)}}};
   }
-  Part part{"elementwise/cast.cl", element_defines(to)};
+  Part part{"elementwise/formulas/cast.cl", element_defines(to)};
   const Defines argument = argument_defines(from);
   part.defines.insert(part.defines.end(), argument.begin(), argument.end());
   part.defines.insert(part.defines.end(),

@@ -128,9 +128,10 @@ std::string function_of(const PointwiseOp& op, DType dtype) {
 
 // The operations of a file on one type. Those of f16 and bf16 are based on those of f32.
 Part op_source(OpFile file, DType dtype) {
-  if (dtype == DType::c64) return {"elementwise/complex.cl", {{"OP(name)", "op_##name##_c64"}}};
+  if (dtype == DType::c64)
+    return {"elementwise/formulas/complex.cl", {{"OP(name)", "op_##name##_c64"}}};
   const DType computed = computed_type(dtype);
-  Part ops{"elementwise/" + name_of(file) + ".cl", element_defines(computed)};
+  Part ops{"elementwise/formulas/" + name_of(file) + ".cl", element_defines(computed)};
   ops.defines.emplace_back("OP(name)", text("op_##name##_", to_string(computed)));
   return ops;
 }
@@ -167,7 +168,7 @@ DType result_type(const PointwiseOp& op, DType dtype) {
 
 Part narrow_function(const std::string& name, const std::string& of_floats, int arguments,
                      bool compares, DType dtype) {
-  Part part{"elementwise/narrow_op.cl", element_defines(dtype)};
+  Part part{"elementwise/formulas/narrow_op.cl", element_defines(dtype)};
   part.defines.insert(part.defines.end(), {{"NAME", name},
                                            {"OF_FLOATS", of_floats},
                                            {"N_ARGS", std::to_string(arguments)},

@@ -15,7 +15,7 @@ SHARED_BEGIN
 
 #define FFT_MOST_STAGES 24  // of the transforms in a pass
 
-// What neighbouring lanes of a tile are.
+// The meaning of adjacent lanes of a tile.
 #define FFT_LANES_Q 0
 #define FFT_LANES_P 1
 #define FFT_LANES_OUTER 2

@@ -15,7 +15,7 @@
 #include "kernels/common/kernel.h"
 #include "kernels/common/loops.h"
 #include "kernels/common/stream_cpu.cl"
-#include "kernels/elementwise/exp_cpu.cl"
+#include "kernels/elementwise/formulas/exp_cpu.cl"
 #include "kernels/reduce/axis.cl"
 #include "kernels/reduce/operations.cl"
 

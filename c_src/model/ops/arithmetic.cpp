@@ -1,6 +1,6 @@
 // Elementwise operators: functions, arithmetic, comparisons, logic, casts.
-#include "model/ops/convolution.hpp"
 #include "model/ops/families.hpp"
+#include "model/ops/nn/convolution.hpp"
 
 namespace dala::model {
 namespace {

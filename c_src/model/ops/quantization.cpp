@@ -1,7 +1,7 @@
 // Quantized operators. Products of integers are computed in f32, where sums of products of bytes
 // are exact up to 2^24 and rounded to 24 bits beyond.
-#include "model/ops/convolution.hpp"
 #include "model/ops/families.hpp"
+#include "model/ops/nn/convolution.hpp"
 
 namespace dala::model {
 namespace {

@@ -31,7 +31,7 @@ class WorkFolder {
   // Empty if no folder is usable.
   const std::string& path() const { return path_; }
   const std::string& why() const { return why_; }
-  // What is wrong with the folders tried before this one, or empty.
+  // Why the folders tried before this one were rejected, or empty.
   const std::string& note() const { return note_; }
 
   // A held folder is not removed at exit, since the driver may be writing to it.

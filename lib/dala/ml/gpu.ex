@@ -201,7 +201,7 @@ defmodule Dala.ML.Gpu do
     end
   end
 
-  # What runs: the model, or a state of it. Both have the inputs and outputs of a prediction.
+  # The resource that runs: the model, or a state of it. Both have the inputs and outputs of a prediction.
   defp target!(model, nil), do: Model.check!(model)
 
   defp target!(model, state) do

@@ -130,7 +130,7 @@ defmodule Dala.ML.Models do
 
   ## Options
 
-  Those above, and
+  The options above, and
 
     * `:accept_licence` - whether you accept a licence that requires more than attribution; `false`
       by default, in which case such a model is the error `:licence`

@@ -114,7 +114,8 @@ TensorId Scope::capture(const Source& source) {
   return inner;
 }
 
-// What is translated before the node. The parts of a loop or a branch are left to their scopes.
+// The nodes that are translated before this one. The parts of a loop or a branch are left to their
+// scopes.
 std::vector<Source> Scope::needs_of(size_t node) const {
   const NodeDef& self = nodes_[node];
   if (is_captured(node) || open_.count(node) != 0) return {};

@@ -14,7 +14,7 @@
 
 namespace dala::model::tfjs {
 
-// What all scopes of a model share.
+// The data that all scopes of a model share.
 struct Library {
   std::string producer;
   Weights weights;

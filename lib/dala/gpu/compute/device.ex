@@ -96,7 +96,7 @@ defmodule Dala.Gpu.Compute.Device do
   @spec info() :: info()
   def info, do: there(:info) || info_here()
 
-  # What that function returns in the VM of the process's device; nil if that is this VM.
+  # The result of that function in the VM of the process's device; nil if that is this VM.
   defp there(function) do
     with device when device != nil <- Placement.current(),
          do: device |> Remote.apply(__MODULE__, function, []) |> Error.value!()

@@ -97,7 +97,7 @@ defmodule Dala.Gpu.Compute.Remote do
   @spec free(t()) :: :ok | {:error, Error.t()}
   def free(%__MODULE__{} = buffer) do
     case Link.call(buffer.link, buffer.epoch, {:free, buffer.id}) do
-      # What is lost has no memory any more.
+      # A lost buffer has no memory any more.
       {:error, %Error{reason: :device_lost}} -> :ok
       result -> result
     end

@@ -1,6 +1,6 @@
 defmodule Dala.ML.Gpu.State do
   @moduledoc """
-  What a model remembers from one prediction to the next.
+  The state of a model between predictions.
 
   `Dala.ML.Gpu.new_state/2` returns a state. A prediction with the option `state:` takes the inputs
   that belong to the state from it, and stores their next values in it; the caller passes and gets

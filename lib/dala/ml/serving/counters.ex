@@ -1,6 +1,6 @@
 defmodule Dala.ML.Serving.Counters do
   @moduledoc false
-  # What a serving counts, in one array of numbers that its process writes and any process reads
+  # The counters of a serving, in one array of numbers that its process writes and any process reads
   # without a message; and the same as text in the format of Prometheus.
 
   @results [:ok, :error, :crashed, :overloaded, :deadline, :cancelled, :stopping, :device_lost]

@@ -1,7 +1,7 @@
 defmodule Dala.ML.Serving.Engine do
   @moduledoc false
-  # What a serving runs: a model, or a function. It says which inputs can be run together, in which
-  # numbers, and runs them. Nothing here depends on the processes around it.
+  # The work of a serving: a model, or a function. It says which inputs can be run together, in
+  # which numbers, and runs them. Nothing here depends on the processes around it.
   #
   # `sizes` are the numbers of inputs that a plan is ready for, ascending. A model whose first
   # dimension is fixed has one size, and rows that nobody asked for are computed with the others
@@ -175,7 +175,7 @@ defmodule Dala.ML.Serving.Engine do
   defp known_dims(_port), do: nil
 
   @doc """
-  What an input is, such that inputs of one kind can run together. An input that has to run alone
+  The kind of an input: inputs of one kind can run together. An input that has to run alone
   is of a kind of its own.
   """
   @spec kind(t(), term()) :: term()

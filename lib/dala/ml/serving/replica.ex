@@ -80,10 +80,5 @@ defmodule Dala.ML.Serving.Replica do
     end
   end
 
-  defp tell(what, event) do
-    if Telemetry.active?() do
-      {measurements, metadata} = event.()
-      Telemetry.execute(@prefix ++ [what], measurements, metadata)
-    end
-  end
+  defp tell(what, event), do: Telemetry.execute_lazily(@prefix ++ [what], event)
 end

@@ -18,7 +18,19 @@ defmodule Dala.ML.Serving.Server do
   use GenServer
 
   alias Dala.Gpu.Compute.Error
-  alias Dala.ML.Serving.{Cluster, Counters, Engine, Entry, Queue, Replica, Settings, Wire}
+
+  alias Dala.ML.Serving.{
+    Cluster,
+    Counters,
+    Engine,
+    Entry,
+    Failure,
+    Queue,
+    Replica,
+    Settings,
+    Wire
+  }
+
   alias Dala.Telemetry
 
   @prefix [:dala, :serving, :request]
@@ -83,7 +95,7 @@ defmodule Dala.ML.Serving.Server do
       state
   end
 
-  # What any process can read about this one without asking it.
+  # The description that any process can read without a call to this one.
   defp description(state) do
     %{
       name: state.settings.name,
@@ -195,7 +207,7 @@ defmodule Dala.ML.Serving.Server do
   def handle_info({:DOWN, monitor, _, _, reason}, %{loader: {_, monitor, from, _}} = state) do
     GenServer.reply(
       from,
-      {:error, crashed(state, "the process that loaded the replacement", reason)}
+      {:error, Failure.crashed(state.settings, "the process that loaded the replacement", reason)}
     )
 
     {:noreply, load_next(%{state | loader: nil}), @idle}
@@ -230,10 +242,11 @@ defmodule Dala.ML.Serving.Server do
     deadline = System.monotonic_time(:millisecond) + state.settings.drain
     state = drain(dispatch(%{state | draining: true}), deadline)
 
-    for entry <- Queue.entries(state.queue), do: refuse(entry.ref, stopping(state))
+    for entry <- Queue.entries(state.queue),
+        do: refuse(entry.ref, Failure.stopping(state.settings))
 
     for {_index, %{batch: %{entries: entries}}} <- state.replicas, entry <- entries do
-      refuse(entry.ref, stopping(state))
+      refuse(entry.ref, Failure.stopping(state.settings))
     end
 
     if busy?(state), do: :ok, else: Engine.close(state.engine)
@@ -252,11 +265,11 @@ defmodule Dala.ML.Serving.Server do
       receive do
         {:request, ref, _from, _input, _left, _priority, _key} ->
           Counters.result(state.counters, :stopping)
-          refuse(ref, stopping(state))
+          refuse(ref, Failure.stopping(state.settings))
           drain(state, deadline)
 
         {:"$gen_call", from, _request} ->
-          GenServer.reply(from, {:error, stopping(state)})
+          GenServer.reply(from, {:error, Failure.stopping(state.settings)})
           drain(state, deadline)
 
         message ->
@@ -298,7 +311,7 @@ defmodule Dala.ML.Serving.Server do
       {:full, queue, dropped} ->
         state = dropped(%{state | queue: queue}, dropped)
         answered(state, entry, :overloaded, 0, now)
-        refuse(ref, overloaded(state))
+        refuse(ref, Failure.overloaded(state.settings))
         state
     end
   end
@@ -409,7 +422,7 @@ defmodule Dala.ML.Serving.Server do
         {again, failed} = Enum.split_with(batch.entries, &(&1.lost == 0))
 
         for entry <- failed do
-          error = crashed(state, "the replica that ran this request", reason)
+          error = Failure.crashed(state.settings, "the replica that ran this request", reason)
 
           answered(
             state,
@@ -437,8 +450,8 @@ defmodule Dala.ML.Serving.Server do
       answered(state, entry, reason, 0, now)
 
       case reason do
-        :overloaded -> refuse(entry.ref, overloaded(state))
-        :deadline -> Wire.reply(entry.ref, {:answer, {:error, late(state)}})
+        :overloaded -> refuse(entry.ref, Failure.overloaded(state.settings))
+        :deadline -> Wire.reply(entry.ref, {:answer, {:error, Failure.late(state.settings)}})
         :cancelled -> :ok
       end
     end
@@ -480,12 +493,7 @@ defmodule Dala.ML.Serving.Server do
     end
   end
 
-  defp tell(what, event) do
-    if Telemetry.active?() do
-      {measurements, metadata} = event.()
-      Telemetry.execute(@prefix ++ [what], measurements, metadata)
-    end
-  end
+  defp tell(what, event), do: Telemetry.execute_lazily(@prefix ++ [what], event)
 
   defp metadata(state, entry) do
     key = with {:key, key} <- entry.key, do: key
@@ -505,40 +513,6 @@ defmodule Dala.ML.Serving.Server do
   end
 
   defp refuse(ref, error), do: Wire.reply(ref, {:refused, error})
-
-  defp overloaded(%{settings: settings}) do
-    %Error{
-      reason: :overloaded,
-      message:
-        "the queue of the serving #{inspect(settings.name)} is full (#{settings.queue} requests)",
-      details: %{serving: settings.name, node: node(), limit: settings.queue}
-    }
-  end
-
-  defp late(%{settings: settings}) do
-    %Error{
-      reason: :deadline,
-      message:
-        "the request to the serving #{inspect(settings.name)} was late before it could start",
-      details: %{serving: settings.name, node: node()}
-    }
-  end
-
-  defp stopping(%{settings: settings}) do
-    %Error{
-      reason: :freed,
-      message: "the serving #{inspect(settings.name)} is shutting down",
-      details: %{serving: settings.name, node: node()}
-    }
-  end
-
-  defp crashed(%{settings: settings}, what, reason) do
-    %Error{
-      reason: :crashed,
-      message: "#{what} has ended: #{Exception.format_exit(reason)}",
-      details: %{serving: settings.name, node: node()}
-    }
-  end
 
   defp info(state) do
     ms = fn native -> System.convert_time_unit(native, :native, :microsecond) / 1000 end

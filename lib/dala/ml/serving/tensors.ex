@@ -8,7 +8,7 @@ defmodule Dala.ML.Serving.Tensors do
   alias Dala.ML.Serving.Wire
 
   @doc """
-  What inputs have in common that can be stacked: container, dimensions behind the first, types.
+  The key that inputs must share to be stacked: container, dimensions behind the first, types.
   nil for an input that has to run alone.
   """
   @spec kind(term()) :: term() | nil

@@ -5,8 +5,8 @@
 namespace dala::model::tfjs {
 namespace {
 
-// What the file tells about the items: an attribute with their type, and an input or an attribute
-// with their shape, in which -1 is any size.
+// The type and shape of the items, as the file states them: an attribute with their type, and an
+// input or an attribute with their shape, in which -1 is any size.
 Attributes items_of(OpCall& call, const char* type, std::optional<size_t> shape_input) {
   Attributes attributes;
   if (const auto known = call.node.type(type)) {

@@ -87,7 +87,7 @@ defmodule Dala.Gpu.Compute.Kernel.Isolation do
     device = Registrations.get(:isolated_kernel, name)
     outputs = List.wrap(output)
 
-    # What the kernel does not write keeps its content, so outputs are copied there as well.
+    # Elements that the kernel does not write keep their values, so outputs are copied there as well.
     copies = Map.new(Enum.uniq(outputs ++ inputs), &{&1, copy!(&1, device)})
     there = if is_list(output), do: Enum.map(output, &copies[&1]), else: copies[output]
 

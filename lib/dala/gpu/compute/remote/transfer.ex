@@ -53,7 +53,7 @@ defmodule Dala.Gpu.Compute.Remote.Transfer do
 
   # The result is used by nobody; it keeps the copy alive while this waits.
   defp hold(copy, watch) do
-    # What this process was given is garbage by now.
+    # The data this process received is garbage by now.
     :erlang.garbage_collect()
 
     receive do

@@ -5,7 +5,7 @@
 #include <optional>
 #include <vector>
 
-#include "nif/codec.hpp"
+#include "nif/codec/codec.hpp"
 #include "nif/instance.hpp"
 
 namespace dala::model {
@@ -83,7 +83,7 @@ struct ModelResource {
   void destructor(ErlNifEnv*);
 };
 
-// What a model remembers between predictions. It may be the last owner of its model.
+// The state of a model between predictions. It may be the last owner of its model.
 struct StateResource {
   explicit StateResource(std::shared_ptr<model::State> state) : state(std::move(state)) {}
 

@@ -1,4 +1,4 @@
-#include "nif/codec.hpp"
+#include "nif/codec/codec.hpp"
 
 #include <algorithm>
 #include <cmath>

@@ -1,8 +1,8 @@
 // Normalizations: by the mean and variance of parts of the input, or by stored statistics.
 #include <cmath>
 
-#include "model/ops/convolution.hpp"
 #include "model/ops/families.hpp"
+#include "model/ops/nn/convolution.hpp"
 
 namespace dala::model {
 namespace {

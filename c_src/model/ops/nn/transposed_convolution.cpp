@@ -4,8 +4,8 @@
 #include <array>
 
 #include "model/build/views.hpp"
-#include "model/ops/convolution.hpp"
 #include "model/ops/families.hpp"
+#include "model/ops/nn/convolution.hpp"
 
 namespace dala::model {
 namespace {

@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <vector>
 
-#include "nif/codec.hpp"
+#include "nif/codec/codec.hpp"
 
 namespace dala::nif {
 

@@ -10,7 +10,7 @@
 #include "kernels/common/fp_contract_off.h"
 #include "kernels/common/narrow_floats.h"
 #include "kernels/common/paste.h"
-#include "kernels/elementwise/narrow_arguments.h"
+#include "kernels/elementwise/formulas/narrow_arguments.h"
 
 #if COMPARES
 static inline uchar NAME(PASTE(NARROW_ARGUMENTS_, N_ARGS), const uchar one) {

@@ -1,6 +1,6 @@
-#include "nif/prediction.hpp"
+#include "nif/resource/prediction.hpp"
 
-#include "nif/codec.hpp"
+#include "nif/codec/codec.hpp"
 
 namespace dala::nif {
 

@@ -1,4 +1,4 @@
-#include "model/ops/windows.hpp"
+#include "model/ops/nn/windows.hpp"
 
 #include <algorithm>
 

@@ -8,7 +8,7 @@
 #include <variant>
 #include <vector>
 
-#include "nif/resources.hpp"
+#include "nif/resource/resources.hpp"
 #include "plan/pipeline.hpp"
 
 namespace dala::nif {

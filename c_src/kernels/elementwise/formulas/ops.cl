@@ -16,12 +16,12 @@
 
 // The logarithm and the power for T: the builtins, or the vectorisable ones of the CPU family.
 #if CPU_CLASS && T_FLOAT && T_BITS == 32
-#include "kernels/elementwise/log_cpu.cl"
-#include "kernels/elementwise/pow_cpu.cl"
+#include "kernels/elementwise/formulas/log_cpu.cl"
+#include "kernels/elementwise/formulas/pow_cpu.cl"
 #define LOG log_f32
 #define POW pow_f32
 #elif CPU_CLASS && T_FLOAT
-#include "kernels/elementwise/log_cpu.cl"
+#include "kernels/elementwise/formulas/log_cpu.cl"
 #define LOG log_f64
 #define POW pow
 #else

@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "model/model.hpp"
-#include "nif/job.hpp"
-#include "nif/resources.hpp"
+#include "nif/resource/job.hpp"
+#include "nif/resource/resources.hpp"
 
 namespace dala::nif {
 

@@ -1,4 +1,4 @@
-#include "nif/resources.hpp"
+#include "nif/resource/resources.hpp"
 
 #include <algorithm>
 #include <iterator>

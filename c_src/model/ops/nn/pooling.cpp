@@ -3,7 +3,7 @@
 
 #include "model/build/views.hpp"
 #include "model/ops/families.hpp"
-#include "model/ops/windows.hpp"
+#include "model/ops/nn/windows.hpp"
 
 namespace dala::model {
 namespace {

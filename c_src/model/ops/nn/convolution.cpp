@@ -1,6 +1,6 @@
 // Convolutions. 1-D and 2-D convolutions of floats run as conv2d, in NHWC with constant weights
 // packed once; all others run on the general kernel.
-#include "model/ops/convolution.hpp"
+#include "model/ops/nn/convolution.hpp"
 
 #include <algorithm>
 #include <utility>

@@ -1,4 +1,4 @@
-#include "nif/list_codec.hpp"
+#include "nif/codec/list_codec.hpp"
 
 #include <cmath>
 #include <cstring>

@@ -1,8 +1,8 @@
 // The convolution shared by Conv and its quantized variants. It chooses the kernel.
 #pragma once
 
+#include "model/ops/nn/windows.hpp"
 #include "model/ops/op_call.hpp"
-#include "model/ops/windows.hpp"
 
 namespace dala::model {
 
