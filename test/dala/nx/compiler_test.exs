@@ -126,7 +126,8 @@ defmodule Dala.Nx.CompilerTest do
 
     x = Nx.iota({1000}, type: :f32)
     y = Nx.add(x, 2)
-    Functions.chain(x, y)
+    # Its first call has ended before the profile begins.
+    _ = Nx.to_binary(Functions.chain(x, y))
     {:ok, profile} = Dala.Gpu.Compute.Native.profile_start()
     result = Functions.chain(x, y)
     _ = Nx.to_binary(result)
