@@ -1,7 +1,6 @@
 # Tests of Nx and Axon that may fail on Dala.Nx: how their names begin, and the reason. Numbers that
 # differ by rounding alone need no exception; suite.exs has the bounds.
 
-out_of_bounds = "an index out of bounds is not an error on the device, see guides/nx.md"
 nan = "NaN counts as the largest element, or the smallest, wherever it is, see guides/nx.md"
 
 order =
@@ -21,9 +20,6 @@ evaluator = "expects Nx.Defn.Evaluator to be the compiler, or its choice of back
 
 [
   nx: [
-    {"NxTest test gather raises when out of bounds", out_of_bounds},
-    {"NxTest test indexed_add raises when out of bounds", out_of_bounds},
-    {"NxTest test indexed_put raises when out of bounds", out_of_bounds},
     {"NxTest test argmax works with non finites", nan},
     {"NxTest test argmin/2 works with non finites", nan},
     {"Nx.LinAlgTest doctest Nx.LinAlg.eigh/2", order},

@@ -51,7 +51,7 @@ defmodule Dala.NxSuite do
   defp run(project, mode, source) do
     {:ok, _apps} = Application.ensure_all_started(:nx)
     {:ok, _apps} = Application.ensure_all_started(:dala_gpu)
-    Application.put_env(:dala_gpu, :nx, warn: false, show_backend: false)
+    Application.put_env(:dala_gpu, :nx, warn: false, show_backend: false, check_bounds: true)
 
     ExUnit.start(
       autorun: false,
