@@ -186,7 +186,7 @@ Descriptors linalg_kernels() {
                    flag_param("transpose_b", "whether b is stored as {n, k}"), activation};
   matmul.check = check_matmul;
   matmul.plan = plan_matmul;
-  return {with_narrow_floats(matmul)};
+  return {with_narrow_floats(matmul), dot_kernel(matmul)};
 }
 
 }  // namespace dala

@@ -74,7 +74,8 @@ std::shared_ptr<Program> nn_program(Planner& planner, DType dtype) {
 }
 
 Descriptors nn_kernels() {
-  return {with_narrow_floats(conv2d_kernel()),
+  return {with_narrow_floats(conv_kernel()),
+          with_narrow_floats(conv2d_kernel()),
           conv2d_pack_kernel(),
           with_narrow_floats(conv_transpose2d_kernel()),
           max_pool2d_kernel(),

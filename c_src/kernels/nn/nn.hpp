@@ -11,6 +11,7 @@ namespace dala {
 
 Descriptors nn_kernels();
 
+Descriptor conv_kernel();
 Descriptor conv2d_kernel();
 Descriptor conv2d_pack_kernel();
 Descriptor conv_transpose2d_kernel();

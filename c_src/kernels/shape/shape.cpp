@@ -172,6 +172,8 @@ Launch plan_transpose(const Call& call, Planner& planner) {
   return launch;
 }
 
+}  // namespace
+
 Descriptor transpose_kernel() {
   ParamSpec axes;
   axes.name = "axes";
@@ -193,6 +195,8 @@ Descriptor transpose_kernel() {
   transpose.plan = plan_transpose;
   return transpose;
 }
+
+namespace {
 
 // Copies the bytes of the input.
 Launch plan_copy(const Call& call, Planner&) {

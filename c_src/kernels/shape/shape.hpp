@@ -7,4 +7,6 @@ namespace dala {
 
 Descriptors shape_kernels();
 
+Descriptor transpose_kernel();
+
 }  // namespace dala

@@ -284,11 +284,14 @@ Descriptor top_k_kernel() {
 }  // namespace
 
 Descriptors sort_kernels() {
+  const Descriptor sort =
+      sorter("sort", "The elements along an axis in order; -0 comes below 0.", false);
   return {
-      sorter("sort", "The elements along an axis in order; -0 comes below 0.", false),
+      sort,
       sorter("argsort", "The places along an axis in the order of their elements; equal ones stay.",
              true),
       top_k_kernel(),
+      unique_kernel(sort),
   };
 }
 

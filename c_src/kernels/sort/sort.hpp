@@ -1,4 +1,4 @@
-// Sorting along an axis: sort, argsort and top_k.
+// Sorting along an axis: sort, argsort and top_k; unique.
 #pragma once
 
 #include "kernels/registry.hpp"
@@ -6,5 +6,8 @@
 namespace dala {
 
 Descriptors sort_kernels();
+
+// Distinct elements, by the kernel that sorts.
+Descriptor unique_kernel(const Descriptor& sort);
 
 }  // namespace dala

@@ -1,7 +1,7 @@
 defmodule Dala.Nx.Contraction do
   @moduledoc false
-  # Products of tensors: `dot` as a batched matrix product, `conv` as a 2-D convolution. A 3-D
-  # convolution is the sum of 2-D convolutions, one per layer of the filters.
+  # Products of tensors: `dot` as a batched matrix product, `conv` by `conv2d`, or by `conv` for
+  # volumes.
 
   alias Dala.Gpu.Compute.Buffer
   alias Dala.Nx.{Data, Device, Fallback, Layout}
@@ -166,43 +166,15 @@ defmodule Dala.Nx.Contraction do
     List.to_tuple(front ++ ones ++ rest)
   end
 
-  # With the depth as the leading axis, the part of the volume under a layer of the filters is a
-  # batch of images.
-  defp three_dimensional([input, weights], {n, co, depth, height, width}, params) do
-    %{stride: [stride | strides], pad: [edges | pads], dilation: [dilation | dilations]} = params
-    flat = %{params | stride: strides, pad: pads, dilation: dilations}
-    {_co, _ci, layers, kh, kw} = weights.shape
-    volume = input |> pad_depth(edges) |> Layout.permute([2, 0, 1, 3, 4])
-    {_d, _n, c, h, w} = volume.shape
-    shape = {depth * n, co, height, width}
+  defp three_dimensional(inputs, shape, params) do
+    params = %{
+      stride: params.stride,
+      dilation: params.dilation,
+      low: Enum.map(params.pad, &elem(&1, 0)),
+      high: Enum.map(params.pad, &elem(&1, 1)),
+      groups: params.groups
+    }
 
-    sum =
-      for layer <- 0..(layers - 1)//1, reduce: nil do
-        sum ->
-          starts = [layer * dilation, 0, 0, 0, 0]
-          part = Layout.part(volume, {depth, n, c, h, w}, starts, [stride, 1, 1, 1, 1])
-          images = Device.view(part, {depth * n, c, h, w})
-          filters = layer_of(weights, layer, kh, kw)
-          product = two_dimensional([images, filters], :nchw, shape, flat)
-
-          if sum,
-            do: Device.compute(:elementwise_add, [sum, product], shape, sum.dtype),
-            else: product
-      end
-
-    sum |> Device.view({depth, n, co, height, width}) |> Layout.permute([1, 2, 0, 3, 4])
-  end
-
-  defp pad_depth(buffer, {0, 0}), do: buffer
-
-  defp pad_depth(%Buffer{shape: shape, dtype: dtype} = buffer, {low, high}) do
-    padded = put_elem(shape, 2, elem(shape, 2) + low + high)
-    params = %{low: [0, 0, low, 0, 0], high: [0, 0, high, 0, 0]}
-    Device.compute(:pad, [buffer], padded, dtype, params)
-  end
-
-  defp layer_of(%Buffer{shape: {co, ci, _layers, _, _}} = weights, layer, kh, kw) do
-    part = Layout.part(weights, {co, ci, 1, kh, kw}, [0, 0, layer, 0, 0], List.duplicate(1, 5))
-    Device.view(part, {co, ci, kh, kw})
+    Device.compute(:conv, inputs, shape, hd(inputs).dtype, params)
   end
 end

@@ -3,7 +3,7 @@ defmodule Dala.Nx.Layout do
   # Operations of `Dala.Nx.Backend` that only move elements.
 
   alias Dala.Gpu.Compute.Buffer
-  alias Dala.Nx.{Data, Device, Fallback}
+  alias Dala.Nx.{Bounds, Data, Device, Fallback}
 
   @compile {:no_warn_undefined, [Nx]}
 
@@ -226,6 +226,8 @@ defmodule Dala.Nx.Layout do
     do: pick(:take_along_axis, out, tensor, indices, axis)
 
   defp pick(op, out, tensor, indices, axis) do
+    Bounds.check(indices, tensor.shape, [axis])
+
     if Data.kernel?(op, tensor.type) and Data.bufferable?([indices]) do
       inputs = [buffer, _] = [Data.buffer(tensor), Data.buffer(indices)]
       Data.put(out, Device.compute(op, inputs, out.shape, buffer.dtype, %{axis: axis}))
@@ -236,6 +238,8 @@ defmodule Dala.Nx.Layout do
 
   @spec gather(Data.tensor(), Data.tensor(), Data.tensor(), keyword()) :: Data.tensor()
   def gather(out, tensor, indices, opts) do
+    Bounds.check(indices, tensor.shape, indexed(tensor, opts))
+
     if Data.kernel?(:gather, tensor.type) and Data.bufferable?([indices]) do
       buffer = permute(Data.buffer(tensor), in_front(tensor, opts))
       inputs = [buffer, Data.buffer(indices)]
@@ -249,6 +253,7 @@ defmodule Dala.Nx.Layout do
   @spec scatter(atom(), Data.tensor(), Data.tensor(), Data.tensor(), Data.tensor(), keyword()) ::
           Data.tensor()
   def scatter(op, out, tensor, indices, updates, opts) do
+    Bounds.check(indices, tensor.shape, indexed(tensor, opts))
     kernel = if op == :indexed_add, do: :scatter_add, else: :scatter_put
 
     if Data.runs?(kernel, out.type, [tensor, updates]) and Data.bufferable?([indices]) do
@@ -264,10 +269,11 @@ defmodule Dala.Nx.Layout do
 
   # The indexed axes, then the others.
   defp in_front(tensor, opts) do
-    all = axes(tensor.shape)
-    first = opts[:axes] || all
-    first ++ (all -- first)
+    first = indexed(tensor, opts)
+    first ++ (axes(tensor.shape) -- first)
   end
+
+  defp indexed(tensor, opts), do: opts[:axes] || axes(tensor.shape)
 
   @doc "The axes of a shape, in order."
   @spec axes(tuple()) :: [non_neg_integer()]

@@ -66,11 +66,14 @@ defmodule Dala.Nx.Plan do
     written = MapSet.new(stages, fn {_kernel, _inputs, output, _params} -> output.ref end)
     params = Map.new(ports, fn {index, port} -> {port.ref, index} end)
 
-    # A temporary buffer that is a result becomes a port as well.
+    # A temporary buffer that is a result, once or several times, becomes a port as well.
     outputs =
       for %{data: %{content: %Buffer{ref: ref} = buffer}} <- results,
           MapSet.member?(written, ref),
-          uniq: true,
+          do: buffer
+
+    outputs =
+      for %Buffer{ref: ref} = buffer <- Enum.uniq_by(outputs, & &1.ref),
           do: {ref, port(buffer.shape, buffer.dtype)}
 
     places = outputs |> Enum.with_index() |> Map.new(fn {{ref, _port}, n} -> {ref, n} end)
