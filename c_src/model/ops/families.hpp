@@ -10,6 +10,7 @@ Operators constant_operators();
 Operators control_operators();
 Operators convolution_operators();
 Operators detection_operators();
+Operators determinant_operators();
 Operators feature_operators();
 Operators fourier_operators();
 Operators indexing_operators();
