@@ -11,6 +11,7 @@ Operators control_operators();
 Operators convolution_operators();
 Operators detection_operators();
 Operators determinant_operators();
+Operators experimental_operators();
 Operators feature_operators();
 Operators fourier_operators();
 Operators indexing_operators();
