@@ -170,7 +170,7 @@ test-onnx: setup configure-native ## run the test models of ONNX and say which o
 	$(call build,$(NATIVE_DIR),dala_onnx)
 	@echo '==> ONNX test models'
 	@$(cold_caches) && $(NATIVE_DIR)/dala_onnx $(ONNX_DATA) --guide guides/onnx.md \
-	  --least node=855 --least pytorch-converted=82 --least pytorch-operator=35 $(ARGS)
+	  --least node=870 --least pytorch-converted=82 --least pytorch-operator=35 $(ARGS)
 
 # Models of public npm packages, with the results of ONNX Runtime and TF.js:
 # native_test/wild/models.json.

@@ -1,5 +1,8 @@
-// Quantized operators. Products of integers are computed in f32, where sums of products of bytes
-// are exact up to 2^24 and rounded to 24 bits beyond.
+// Quantized operators. Sums of products of bytes are exact: they are computed in f32 where they
+// cannot exceed 2^24, otherwise in f64, or in i32 on devices without f64.
+#include <algorithm>
+
+#include "model/graph/exact_sums.hpp"
 #include "model/ops/families.hpp"
 #include "model/ops/nn/convolution.hpp"
 
@@ -78,37 +81,68 @@ void dynamic_quantize_linear(OpCall& call) {
   call.set(2, zero);
 }
 
-// Integers minus their zero point, as f32. Several zero points apply along `axis`. Weights that are
-// f32 were shifted by the pass fold_weights.
-Tensor shifted(Build& build, const Tensor& x, const Tensor* zero, int64_t axis) {
-  if (x.type == ElementType::f32) return x;
-  const Tensor wide = convert(build, x, ElementType::f32);
-  if (zero == nullptr) return wide;
-  return pointwise(build, OP_SUB, {wide, convert(build, along(*zero, x, axis), ElementType::f32)});
-}
-
 const Tensor* optional(const OpCall& call, size_t index) {
   return call.has(index) ? &call.in(index) : nullptr;
 }
 
-void matmul_integer(OpCall& call) {
+// The type in which `terms` products of bytes are summed up. Weights that are floats were shifted
+// by the pass fold_weights, which has chosen a type by their values; others may have any value.
+ElementType sum_type(const Build& build, const Tensor& weights, double terms, bool has_bias) {
+  constexpr double kLargestProduct = 255.0 * 255.0;
+  const bool narrow = is_float(weights.type)
+                          ? weights.type == ElementType::f32
+                          : !has_bias && is_exact_in_f32(terms * kLargestProduct);
+  if (narrow) return ElementType::f32;
+  return build.planner().fp64() ? ElementType::f64 : ElementType::i32;
+}
+
+// Integers minus their zero point. Several zero points apply along `axis`.
+Tensor shifted(Build& build, const Tensor& x, const Tensor* zero, int64_t axis, ElementType type) {
+  const Tensor wide = convert(build, x, type);
+  if (zero == nullptr || is_float(x.type)) return wide;
+  return pointwise(build, OP_SUB, {wide, convert(build, along(*zero, x, axis), type)});
+}
+
+// The exact product of matrices of bytes, each minus its zero points.
+Tensor integer_product(OpCall& call, size_t a_index, const Tensor* a_zero, size_t b_index,
+                       const Tensor* b_zero) {
+  const Tensor& a = call.in(a_index);
+  const Tensor& b = call.in(b_index);
+  const auto terms = static_cast<double>(a.rank() == 0 ? 1 : a.dim(a.rank() - 1));
+  const ElementType type = sum_type(call.build, b, terms, false);
+  return matmul(call.build, shifted(call.build, a, a_zero, a.rank() - 2, type),
+                shifted(call.build, b, b_zero, b.rank() - 1, type));
+}
+
+// The exact convolution of bytes, each minus its zero points, plus a bias.
+Tensor integer_convolution(OpCall& call, const Tensor* x_zero, size_t w_index, const Tensor* w_zero,
+                           const Tensor* bias) {
   Build& build = call.build;
-  const Tensor a = shifted(build, call.in(0), optional(call, 2), call.in(0).rank() - 2);
-  const Tensor b = shifted(build, call.in(1), optional(call, 3), call.in(1).rank() - 1);
-  call.set(0, convert(build, matmul(build, a, b), ElementType::i32));
+  const Tensor& w = call.in(w_index);
+  const int64_t results = w.rank() == 0 ? 1 : std::max<int64_t>(1, w.dim(0));
+  const ElementType type =
+      sum_type(build, w, static_cast<double>(w.count() / results), bias != nullptr);
+  std::optional<Tensor> added;
+  if (bias != nullptr) added = convert(build, *bias, type);
+  return convolved(call, shifted(build, call.in(0), x_zero, 1, type),
+                   shifted(build, w, w_zero, 0, type), added);
+}
+
+void matmul_integer(OpCall& call) {
+  const Tensor product = integer_product(call, 0, optional(call, 2), 1, optional(call, 3));
+  call.set(0, convert(call.build, product, ElementType::i32));
 }
 
 void conv_integer(OpCall& call) {
-  Build& build = call.build;
-  const Tensor x = shifted(build, call.in(0), optional(call, 2), 1);
-  const Tensor w = shifted(build, call.in(1), optional(call, 3), 0);
-  call.set(0, convert(build, convolved(call, x, w, std::nullopt), ElementType::i32));
+  const Tensor sum = integer_convolution(call, optional(call, 2), 1, optional(call, 3), nullptr);
+  call.set(0, convert(call.build, sum, ElementType::i32));
 }
 
-// Scales a product of quantized tensors and quantizes the result.
-Tensor requantized(Build& build, const Tensor& product, const Tensor& a_scale,
-                   const Tensor& b_scale, const Tensor& y_scale, const Tensor& y_zero) {
-  const ElementType type = product.type;
+// Scales a product of quantized tensors and quantizes the result, in f32 as ONNX Runtime does.
+Tensor requantized(Build& build, const Tensor& sums, const Tensor& a_scale, const Tensor& b_scale,
+                   const Tensor& y_scale, const Tensor& y_zero) {
+  const ElementType type = ElementType::f32;
+  const Tensor product = convert(build, sums, type);
   const Tensor factor = pointwise(
       build, OP_DIV,
       {pointwise(build, OP_MUL, {convert(build, a_scale, type), convert(build, b_scale, type)}),
@@ -120,10 +154,7 @@ Tensor requantized(Build& build, const Tensor& product, const Tensor& a_scale,
 
 void qlinear_matmul(OpCall& call) {
   Build& build = call.build;
-  const Tensor& a = call.in(0);
-  const Tensor& b = call.in(3);
-  const Tensor product = matmul(build, shifted(build, a, &call.in(2), a.rank() - 2),
-                                shifted(build, b, &call.in(5), b.rank() - 1));
+  const Tensor product = integer_product(call, 0, &call.in(2), 3, &call.in(5));
   const Tensor a_scale = along(call.in(1), product, product.rank() - 2);
   const Tensor b_scale = along(call.in(4), product, product.rank() - 1);
   call.set(0, requantized(build, product, a_scale, b_scale,
@@ -132,15 +163,9 @@ void qlinear_matmul(OpCall& call) {
 }
 
 void qlinear_conv(OpCall& call) {
-  Build& build = call.build;
-  const Tensor x = shifted(build, call.in(0), &call.in(2), 1);
-  const Tensor w = shifted(build, call.in(3), &call.in(5), 0);
-  std::optional<Tensor> bias;
-  if (call.has(8)) bias = convert(build, call.in(8), ElementType::f32);
-  const Tensor product = convolved(call, x, w, bias);
-  call.set(0,
-           requantized(build, product, along(call.in(1), product, 1), along(call.in(4), product, 1),
-                       along(call.in(6), product, 1), along(call.in(7), product, 1)));
+  const Tensor sum = integer_convolution(call, &call.in(2), 3, &call.in(5), optional(call, 8));
+  call.set(0, requantized(call.build, sum, along(call.in(1), sum, 1), along(call.in(4), sum, 1),
+                          along(call.in(6), sum, 1), along(call.in(7), sum, 1)));
 }
 
 }  // namespace

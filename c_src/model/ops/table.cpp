@@ -9,25 +9,18 @@ namespace dala::model {
 namespace {
 
 const OperatorTable<Operator>& table() {
-  static const OperatorTable<Operator> all{arithmetic_operators(),
-                                           constant_operators(),
-                                           control_operators(),
-                                           convolution_operators(),
-                                           detection_operators(),
-                                           fourier_operators(),
-                                           indexing_operators(),
-                                           linear_operators(),
-                                           list_operators(),
-                                           loss_operators(),
-                                           movement_operators(),
-                                           normalization_operators(),
-                                           pooling_operators(),
-                                           quantization_operators(),
-                                           recurrent_operators(),
-                                           reduction_operators(),
-                                           resize_operators(),
-                                           selection_operators(),
-                                           transposed_convolution_operators()};
+  static const OperatorTable<Operator> all{
+      arithmetic_operators(),    constant_operators(),
+      control_operators(),       convolution_operators(),
+      detection_operators(),     determinant_operators(),
+      experimental_operators(),  feature_operators(),
+      fourier_operators(),       indexing_operators(),
+      linear_operators(),        list_operators(),
+      loss_operators(),          movement_operators(),
+      normalization_operators(), pooling_operators(),
+      quantization_operators(),  recurrent_operators(),
+      reduction_operators(),     resize_operators(),
+      selection_operators(),     transposed_convolution_operators()};
   return all;
 }
 

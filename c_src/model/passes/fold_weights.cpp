@@ -1,8 +1,11 @@
 #include "model/passes/fold_weights.hpp"
 
+#include <algorithm>
+#include <cmath>
 #include <string>
 #include <utility>
 
+#include "model/graph/exact_sums.hpp"
 #include "model/graph/graph_uses.hpp"
 
 namespace dala::model {
@@ -77,16 +80,69 @@ struct IntegerWeights {
   const char* op;
   size_t weights;
   size_t zero;
-  int64_t axis;  // of several zero points
+  size_t input_zero;  // the zero point of the other operand
+  size_t bias;        // 0 if there is none
+  int64_t axis;       // of several zero points, and of the results
 };
 constexpr IntegerWeights kIntegerWeights[] = {
-    {"ConvInteger", 1, 3, 0},
-    {"MatMulInteger", 1, 3, -1},
-    {"QLinearConv", 3, 5, 0},
-    {"QLinearMatMul", 3, 5, -1},
+    {"ConvInteger", 1, 3, 2, 0, 0},
+    {"MatMulInteger", 1, 3, 2, 0, -1},
+    {"QLinearConv", 3, 5, 2, 8, 0},
+    {"QLinearMatMul", 3, 5, 2, 0, -1},
 };
 
-// Puts floats in the place of integer weights; the operators know these as shifted already.
+// The values that bytes have after their zero point is subtracted.
+struct ByteRange {
+  double low = -255;
+  double high = 255;
+};
+
+ByteRange range_of(const Graph& graph, const Node& node, size_t zero) {
+  if (!has_input(node, zero)) return {-128, 255};
+  const HostTensor* values = constant(graph, node.inputs[zero]);
+  if (values == nullptr || values->count() != 1) return {};
+  const bool is_signed = values->type == ElementType::i8;
+  const auto shift = static_cast<double>(values->integer(0));
+  return {(is_signed ? -128 : 0) - shift, (is_signed ? 127 : 255) - shift};
+}
+
+// The largest magnitude of a partial sum of products, in any order, with the bias.
+double largest_sum(const HostTensor& weights, ByteRange range, const HostTensor* bias,
+                   int64_t axis) {
+  const auto rank = static_cast<int64_t>(weights.shape.size());
+  const bool vector = rank < 2;
+  const int64_t results = vector ? 1 : weights.shape[static_cast<size_t>(axis < 0 ? rank - 1 : 0)];
+  if (results == 0) return 0;
+  // A product of a batch of matrices sums over one dimension; the sum over all is a bound as well.
+  std::vector<double> above(static_cast<size_t>(results));
+  std::vector<double> below(static_cast<size_t>(results));
+  const int64_t count = weights.count();
+  const int64_t inner = axis < 0 ? 1 : count / results;
+  const float* const values = weights.data<float>();
+  for (int64_t i = 0; i < count; ++i) {
+    const auto at = static_cast<size_t>(i / inner % results);
+    const auto value = static_cast<double>(values[i]);
+    above[at] += std::max({value * range.low, value * range.high, 0.0});
+    below[at] -= std::min({value * range.low, value * range.high, 0.0});
+  }
+  double largest = 0;
+  for (int64_t i = 0; i < results; ++i) {
+    const auto at = static_cast<size_t>(i);
+    const double added =
+        bias != nullptr && i < bias->count() ? std::fabs(static_cast<double>(bias->integer(i))) : 0;
+    largest = std::max(largest, std::max(above[at], below[at]) + added);
+  }
+  return largest;
+}
+
+HostTensorPtr as_doubles(const HostTensor& floats) {
+  auto result = std::make_shared<HostTensor>(ElementType::f64, floats.shape);
+  std::copy_n(floats.data<float>(), static_cast<size_t>(floats.count()), result->data<double>());
+  return result;
+}
+
+// Puts floats in the place of integer weights; the operators know these as shifted already. They
+// are f64 where a sum may not be exact in f32.
 void shift_weights(Graph& graph, Node& node) {
   for (const IntegerWeights& each : kIntegerWeights) {
     if (!is(&node, each.op)) continue;
@@ -95,6 +151,12 @@ void shift_weights(Graph& graph, Node& node) {
     HostTensorPtr shifted =
         dequantized(*weights, nullptr, known(graph, node, each.zero), each.axis);
     if (shifted == nullptr) return;
+    const bool has_bias = each.bias != 0 && has_input(node, each.bias);
+    const HostTensor* bias = has_bias ? known(graph, node, each.bias) : nullptr;
+    const bool exact = (!has_bias || bias != nullptr) &&
+                       is_exact_in_f32(largest_sum(*shifted, range_of(graph, node, each.input_zero),
+                                                   bias, each.axis));
+    if (!exact) shifted = as_doubles(*shifted);
     const std::string name = graph.name_of(node.inputs[each.weights]) + " as floats";
     node.inputs[each.weights] = add_constant(graph, name, std::move(shifted));
   }

@@ -5,6 +5,7 @@
 
 #include "model/graph/graph_uses.hpp"
 #include "model/import/onnx/quantized_lstm.hpp"
+#include "model/import/onnx/quantized_operators.hpp"
 #include "runtime/error.hpp"
 
 namespace dala::model::onnx {
@@ -103,7 +104,7 @@ void lower_contrib(Graph& graph) {
       split_fused(graph, std::move(node), nodes);
     } else if (node.op == "DynamicQuantizeLSTM" && node.inputs.size() > 10) {
       lower_quantized_lstm(graph, std::move(node), nodes);
-    } else {
+    } else if (!lower_quantized(graph, node, nodes)) {
       if (kSame.count(node.op) != 0) node.domain.clear();
       nodes.push_back(std::move(node));
     }

@@ -5,8 +5,9 @@
 
 namespace dala::model::onnx {
 
-// Replaces FusedConv, FusedGemm and DynamicQuantizeLSTM by the operators that they stand for, and
-// moves those that are implemented to the default domain. Other nodes keep their domain.
+// Replaces FusedConv, FusedGemm, DynamicQuantizeLSTM and the operators of quantized_operators.hpp
+// by the operators that they stand for, and moves those that are implemented to the default domain.
+// Other nodes keep their domain.
 void lower_contrib(Graph& graph);
 
 }  // namespace dala::model::onnx

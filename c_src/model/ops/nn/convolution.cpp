@@ -88,7 +88,9 @@ Tensor convolved_planes(OpCall& call, const Tensor& x, const Tensor& weights,
   const auto placed = [&](const Tensor& tensor) {
     return last ? as_pixels(build, tensor) : Build::reshaped(tensor, as_plane(tensor.shape));
   };
-  const bool winograd = known && by_winograd(build, weights, groups, attributes, shape);
+  // The transforms of Winograd's algorithm round, so sums of integers do not go through them.
+  const bool winograd =
+      known && is_float(call.in(0).type) && by_winograd(build, weights, groups, attributes, shape);
   std::vector<Tensor> inputs{placed(x), known ? build.packed(weights, groups, winograd)
                                               : Build::reshaped(weights, as_plane(weights.shape))};
   if (bias) inputs.push_back(*bias);
