@@ -727,7 +727,8 @@ width(Surface) -> dala_call:value(fun() -> ?SURFACE:width(Surface) end).
 -spec height(surface()) -> {ok, pos_integer()} | error().
 height(Surface) -> dala_call:value(fun() -> ?SURFACE:height(Surface) end).
 
-%% @doc Saves the pixels as a PNG file, or as a JPEG file when the name ends in `.jpg' or `.jpeg'.
+%% @doc Saves the pixels as a PNG file, or as a JPEG file when the name ends in `.jpg' or `.jpeg', or
+%% as a WebP file when it ends in `.webp'.
 -spec snapshot(surface(), file:name_all()) -> ok | error().
 snapshot(Surface, Path) ->
     dala_call:result(fun() -> ?SURFACE:snapshot(Surface, dala_call:text(Path)) end).

@@ -220,7 +220,7 @@ new_image(Width, Height, Data) ->
 -spec read_image(file:name_all()) -> {ok, image()} | dala_gpu:error().
 read_image(Path) -> read_image(Path, #{}).
 
-%% @doc Reads a PNG, JPEG or BMP file.
+%% @doc Reads a PNG, JPEG, WebP, GIF or BMP file.
 -spec read_image(file:name_all(), #{max_pixels => pos_integer()}) ->
     {ok, image()} | dala_gpu:error().
 read_image(Path, Options) ->
@@ -230,7 +230,8 @@ read_image(Path, Options) ->
 -spec write_image(image(), file:name_all()) -> ok | dala_gpu:error().
 write_image(Image, Path) -> write_image(Image, Path, #{}).
 
-%% @doc Writes an image to a file: PNG, or JPEG when the name ends in `.jpg' or `.jpeg'.
+%% @doc Writes an image to a file: PNG, or JPEG when the name ends in `.jpg' or `.jpeg', or
+%% WebP when it ends in `.webp'.
 -spec write_image(image(), file:name_all(), #{format => png | jpeg, quality => 1..100}) ->
     ok | dala_gpu:error().
 write_image(Image, Path, Options) ->
@@ -242,7 +243,7 @@ write_image(Image, Path, Options) ->
 -spec decode_image(binary()) -> {ok, image()} | dala_gpu:error().
 decode_image(Bytes) -> decode_image(Bytes, #{}).
 
-%% @doc Gives the image in the bytes of a PNG, JPEG or BMP file.
+%% @doc Gives the image in the bytes of a PNG, JPEG, WebP, GIF or BMP file.
 -spec decode_image(binary(), #{max_pixels => pos_integer()}) ->
     {ok, image()} | dala_gpu:error().
 decode_image(Bytes, Options) ->
@@ -252,7 +253,7 @@ decode_image(Bytes, Options) ->
 -spec encode_image(image()) -> {ok, binary()} | dala_gpu:error().
 encode_image(Image) -> encode_image(Image, #{}).
 
-%% @doc Gives the bytes of a PNG or JPEG file of the image.
+%% @doc Gives the bytes of a PNG, JPEG or WebP file of the image.
 %%
 %% ```
 %% {ok, Image} = dala_media:new_image(8, 8, {0, 0, 255}),

@@ -21,6 +21,8 @@ namespace {
 #if defined(__APPLE__)
 constexpr const char* kPng[] = {"libpng16.16.dylib", "/opt/homebrew/lib/libpng16.16.dylib",
                                 "/usr/local/lib/libpng16.16.dylib"};
+constexpr const char* kWebp[] = {"libwebp.7.dylib", "/opt/homebrew/lib/libwebp.7.dylib",
+                                 "/usr/local/lib/libwebp.7.dylib"};
 #if JPEG_LIB_VERSION >= 80
 constexpr const char* kJpeg[] = {"libjpeg.8.dylib", "/opt/homebrew/lib/libjpeg.8.dylib",
                                  "/opt/homebrew/opt/jpeg-turbo/lib/libjpeg.8.dylib",
@@ -31,6 +33,8 @@ constexpr const char* kJpeg[] = {"libjpeg.62.dylib"};
 #else
 constexpr const char* kPng[] = {
     "libpng" DALA_QUOTE(PNG_LIBPNG_VER_DLLNUM) ".so." DALA_QUOTE(PNG_LIBPNG_VER_SONUM)};
+// Version 7 changed structs of the advanced API alone.
+constexpr const char* kWebp[] = {"libwebp.so.7", "libwebp.so.6"};
 #if JPEG_LIB_VERSION >= 80
 constexpr const char* kJpeg[] = {"libjpeg.so.8"};
 #elif JPEG_LIB_VERSION >= 70
@@ -44,6 +48,7 @@ constexpr const char* kJpeg[] = {"libjpeg.so.62"};
 
 const std::span<const char* const> kPngLibraries{kPng};
 const std::span<const char* const> kJpegLibraries{kJpeg};
+const std::span<const char* const> kWebpLibraries{kWebp};
 
 CodecLibrary::CodecLibrary(std::span<const char* const> names) {
   for (const char* name : names) {

@@ -1,7 +1,7 @@
-// Loads libpng and libjpeg at run time, as libOpenCL is loaded: the NIF library loads on a machine
-// that lacks them, and only reading or writing such a file reports the missing library. The library
-// names include the version of the headers of this build, since the structs of both libraries are
-// part of their ABI.
+// Loads libpng, libjpeg and libwebp at run time, as libOpenCL is loaded: the NIF library loads on a
+// machine that lacks them, and only reading or writing such a file reports the missing library. The
+// names of libpng and libjpeg include the version of the headers of this build, since the structs
+// of both are part of their ABI.
 #pragma once
 
 #include <span>
@@ -11,6 +11,7 @@ namespace dala::media {
 
 extern const std::span<const char* const> kPngLibraries;
 extern const std::span<const char* const> kJpegLibraries;
+extern const std::span<const char* const> kWebpLibraries;
 
 class CodecLibrary {
  public:

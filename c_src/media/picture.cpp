@@ -41,8 +41,11 @@ Picture decode(File file, const Limits& limits) {
   if (begins_with(file, {0x89, 'P', 'N', 'G'})) return decode_png(file, limits);
   if (begins_with(file, {0xff, 0xd8})) return decode_jpeg(file, limits);
   if (begins_with(file, {'B', 'M'})) return decode_bmp(file, limits);
-  throw Error(Reason::unsupported,
-              file.empty() ? "the file is empty" : "the file is not a PNG, JPEG or BMP file");
+  if (begins_with(file, {'G', 'I', 'F', '8'})) return decode_gif(file, limits);
+  if (is_webp(file)) return decode_webp(file, limits);
+  throw Error(Reason::unsupported, file.empty()
+                                       ? "the file is empty"
+                                       : "the file is not a PNG, JPEG, WebP, GIF or BMP file");
 }
 
 // Orientations 5 to 8 swap rows and columns. The mirror flags refer to the source.

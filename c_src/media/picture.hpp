@@ -50,18 +50,25 @@ void check_size(const std::string& kind, int64_t width, int64_t height, const Li
 // Allocates a picture of a checked size, uninitialised. Throws `out_of_memory`.
 Picture allocate_picture(int64_t width, int64_t height, const Limits& limits);
 
-// Decodes a PNG, JPEG or BMP file, recognised by its magic number. Throws `invalid_param` for a
-// damaged file and `unsupported` for any other format. Besides the picture it needs memory for a
-// few rows; a progressive JPEG also needs its coefficients, at most 6 bytes per pixel.
+// Decodes a PNG, JPEG, WebP, GIF or BMP file, recognised by its magic number. Throws
+// `invalid_param` for a damaged file and `unsupported` for any other format. Besides the picture it
+// needs memory for a few rows; a progressive JPEG also needs its coefficients, at most 6 bytes per
+// pixel, and a WebP 4 bytes per pixel.
 Picture decode(File file, const Limits& limits = {});
 
 Picture decode_png(File file, const Limits& limits);
 Picture decode_jpeg(File file, const Limits& limits);
 Picture decode_bmp(File file, const Limits& limits);
+Picture decode_gif(File file, const Limits& limits);
+bool is_webp(File file);
+Picture decode_webp(File file, const Limits& limits);
 
 std::vector<std::byte> encode_png(const View& view);
 // JPEG has no alpha channel, so alpha is dropped. `quality` is 1 to 100.
 std::vector<std::byte> encode_jpeg(const View& view, int quality);
+// `quality` is 1 to 100, or kLossless, which keeps all but the colours of transparent pixels.
+constexpr int kLossless = 0;
+std::vector<std::byte> encode_webp(const View& view, int quality);
 
 // The Exif orientation of a JPEG file, 1 to 8; 1 (upright) if the entry is missing or invalid.
 int exif_orientation(File jpeg);

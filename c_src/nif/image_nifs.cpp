@@ -35,8 +35,10 @@ OkOrError<std::string> image_encode(ErlNifEnv* env, ErlNifBinary rgba, int64_t w
       throw std::invalid_argument("the pixels do not fit the size");
     }
     const media::View view{width, height, reinterpret_cast<const std::byte*>(rgba.data)};
-    const std::vector<std::byte> file =
-        format == "jpeg" ? encode_jpeg(view, static_cast<int>(quality)) : encode_png(view);
+    const auto level = static_cast<int>(quality);
+    const std::vector<std::byte> file = format == "jpeg"   ? encode_jpeg(view, level)
+                                        : format == "webp" ? encode_webp(view, level)
+                                                           : encode_png(view);
     return ok(std::string(reinterpret_cast<const char*>(file.data()), file.size()));
   });
 }

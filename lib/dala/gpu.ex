@@ -306,7 +306,7 @@ defmodule Dala.Gpu do
 
   @doc """
   Saves the pixels, after all earlier drawing, as a PNG file, or as a JPEG file if the name ends in
-  `.jpg` or `.jpeg`.
+  `.jpg` or `.jpeg`, or as a WebP file if it ends in `.webp`.
 
   ## Example
 

@@ -21,7 +21,7 @@ struct Target {
 
 void run_model(Input file);       // ONNX or TFLite, by content
 void run_tfjs(Input input);       // model.json, a zero byte, the bytes of the weights
-void run_picture(Input file);     // PNG, JPEG or BMP
+void run_picture(Input file);     // PNG, JPEG, WebP, GIF or BMP
 void run_expression(Input text);  // a byte for the numbers of inputs and parameters, the formula
 
 size_t mutate_picture(uint8_t* data, size_t size, size_t most, unsigned seed);

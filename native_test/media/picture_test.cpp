@@ -7,7 +7,7 @@
 #include <functional>
 #include <random>
 
-#include "media/files.hpp"
+#include "media/foreign_files.hpp"
 #include "support/engine_fixture.hpp"
 
 namespace dala::test {
@@ -126,8 +126,9 @@ std::vector<Bytes> samples() {
   BmpSpec indexed{19, 7, 4};
   indexed.palette.resize(16, 0x123456);
   indexed.pixel = [](int x, int y) { return noise(x, y, 0) % 16; };
-  return {make_png(palette), make_png(deep), with_exif(make_jpeg(noisy), 6, true),
-          make_jpeg(progressive), make_bmp(indexed)};
+  return {make_png(palette),      make_png(deep),    with_exif(make_jpeg(noisy), 6, true),
+          make_jpeg(progressive), make_bmp(indexed), kInterlacedGif,
+          kAnimatedWebp,          kLossyWebp};
 }
 
 }  // namespace
@@ -362,8 +363,8 @@ TEST_CASE("encoded pictures are decoded again") {
 
 TEST_CASE("every truncated file is an error") {
   for (const Bytes& file : samples()) {
-    // A BMP is complete with its last pixel; padding may follow.
-    const size_t spare = file[0] == 'B' ? 3 : 0;
+    // A BMP or GIF is complete with its last pixel; padding, or an end code, may follow.
+    const size_t spare = file[0] == 'B' ? 3 : file[0] == 'G' ? 4 : 0;
     const size_t step = std::max<size_t>(1, file.size() / 200);
     size_t accepted = 0;
     for (size_t size = 0; size + spare < file.size(); size += step) {
@@ -396,7 +397,8 @@ TEST_CASE("files with flipped bits are pictures or errors") {
 TEST_CASE("errors of invalid picture files") {
   const auto problem = [](const Bytes& file) { return failure([&] { decode(file_of(file)); }); };
   CHECK(problem({}) == "unsupported: the file is empty");
-  CHECK(problem({'G', 'I', 'F'}) == "unsupported: the file is not a PNG, JPEG or BMP file");
+  CHECK(problem({'G', 'I', 'F'}) ==
+        "unsupported: the file is not a PNG, JPEG, WebP, GIF or BMP file");
 
   PngSpec png{3, 2};
   png.sample = noise;

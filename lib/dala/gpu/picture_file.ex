@@ -1,10 +1,20 @@
 defmodule Dala.Gpu.PictureFile do
   @moduledoc false
-  # Encodes and writes PNG and JPEG files.
+  # Encodes and writes PNG, JPEG and WebP files.
 
   alias Dala.Gpu.Compute.{Argument, Error, Native}
 
-  @extensions %{"" => :png, ".png" => :png, ".jpg" => :jpeg, ".jpeg" => :jpeg, ".jpe" => :jpeg}
+  @extensions %{
+    "" => :png,
+    ".png" => :png,
+    ".jpg" => :jpeg,
+    ".jpeg" => :jpeg,
+    ".jpe" => :jpeg,
+    ".webp" => :webp
+  }
+
+  # What the native function takes for it.
+  @lossless 0
 
   @doc "Writes RGBA pixels to a file; by default the extension determines the format."
   @spec write(binary(), pos_integer(), pos_integer(), Path.t(), keyword()) ::
@@ -25,7 +35,7 @@ defmodule Dala.Gpu.PictureFile do
   def encode(rgba, width, height, opts) do
     opts = Argument.options!(opts, format: :png, quality: 90)
     format = format!(opts[:format])
-    quality = Argument.integer!(:quality, opts[:quality], 1..100)
+    quality = quality!(format, opts[:quality])
     Native.image_encode(rgba, width, height, format, quality)
   end
 
@@ -54,15 +64,24 @@ defmodule Dala.Gpu.PictureFile do
          %Error{
            reason: :unsupported,
            message:
-             "cannot write #{path}: #{extension} files are not supported, .png and .jpg are",
+             "cannot write #{path}: #{extension} files are not supported, .png, .jpg and .webp are",
            details: %{path: path}
          }}
     end
   end
 
-  defp format!(format) when format in [:png, :jpeg], do: format
+  defp format!(format) when format in [:png, :jpeg, :webp], do: format
 
   defp format!(other) do
-    raise ArgumentError, "expected format: to be :png or :jpeg, got: #{inspect(other)}"
+    raise ArgumentError, "expected format: to be :png, :jpeg or :webp, got: #{inspect(other)}"
   end
+
+  defp quality!(:webp, :lossless), do: @lossless
+
+  defp quality!(format, :lossless) do
+    raise ArgumentError,
+          "quality: :lossless is for format: :webp, got: format: #{inspect(format)}"
+  end
+
+  defp quality!(_format, quality), do: Argument.integer!(:quality, quality, 1..100)
 end

@@ -16,7 +16,8 @@ defmodule Dala.Media.Image do
   `:out_of_memory`. Decoding takes the memory of the image and a few rows, and for a progressive
   JPEG up to 6 more bytes per pixel.
 
-  PNG and JPEG require libpng and libjpeg-turbo, which are opened at first use. No device is needed.
+  PNG, JPEG and WebP require libpng, libjpeg-turbo and libwebp, which are opened at first use. No
+  device is needed.
 
   ## Example
 
@@ -58,7 +59,7 @@ defmodule Dala.Media.Image do
   end
 
   @doc """
-  Reads a PNG, JPEG or BMP file.
+  Reads a PNG, JPEG, WebP, GIF or BMP file. Of an animation, it is the first frame.
 
   ## Options
 
@@ -93,14 +94,16 @@ defmodule Dala.Media.Image do
   end
 
   @doc """
-  Writes an image to a file: PNG, or JPEG if the name ends in `.jpg` or `.jpeg`.
+  Writes an image to a file: PNG, or JPEG if the name ends in `.jpg` or `.jpeg`, or WebP if it ends in
+  `.webp`.
 
   ## Options
 
-    * `:format` - `:png` or `:jpeg`, by default according to the extension
-    * `:quality` - of a JPEG, from 1 to 100, 90 by default
+    * `:format` - `:png`, `:jpeg` or `:webp`, by default according to the extension
+    * `:quality` - of a JPEG or WebP, from 1 to 100, 90 by default; `:lossless` for a WebP
 
-  JPEG has no alpha channel; alpha is dropped.
+  JPEG has no alpha channel; alpha is dropped. A WebP does not keep the colours of pixels that are
+  fully transparent.
 
   ## Example
 
@@ -120,7 +123,7 @@ defmodule Dala.Media.Image do
   end
 
   @doc """
-  Decodes the bytes of a PNG, JPEG or BMP file.
+  Decodes the bytes of a PNG, JPEG, WebP, GIF or BMP file. Of an animation, it is the first frame.
 
   ## Options
 
@@ -128,9 +131,9 @@ defmodule Dala.Media.Image do
 
   ## Example
 
-      iex> {:error, error} = Dala.Media.Image.decode("GIF89a...")
+      iex> {:error, error} = Dala.Media.Image.decode("%PDF-1.7...")
       iex> {error.reason, error.message}
-      {:unsupported, "the file is not a PNG, JPEG or BMP file"}
+      {:unsupported, "the file is not a PNG, JPEG, WebP, GIF or BMP file"}
   """
   @spec decode(binary(), keyword()) :: {:ok, t()} | {:error, Error.t()}
   def decode(bytes, opts \\ [])
@@ -150,17 +153,20 @@ defmodule Dala.Media.Image do
   end
 
   @doc """
-  Encodes an image as the bytes of a PNG or JPEG file.
+  Encodes an image as the bytes of a PNG, JPEG or WebP file.
 
   ## Options
 
-    * `:format` - `:png` (the default) or `:jpeg`
-    * `:quality` - of a JPEG, from 1 to 100, 90 by default
+    * `:format` - `:png` (the default), `:jpeg` or `:webp`
+    * `:quality` - of a JPEG or WebP, from 1 to 100, 90 by default; `:lossless` for a WebP
 
   ## Example
 
       iex> image = Dala.Media.Image.new(8, 8, {0, 0, 255})
       iex> {:ok, <<0xFF, 0xD8, _rest::binary>>} = Dala.Media.Image.encode(image, format: :jpeg)
+      iex> {:ok, webp} = Dala.Media.Image.encode(image, format: :webp, quality: :lossless)
+      iex> Dala.Media.Image.decode(webp) == {:ok, image}
+      true
   """
   @spec encode(t(), keyword()) :: {:ok, binary()} | {:error, Error.t()}
   def encode(image, opts \\ []) do

@@ -10,7 +10,7 @@ defmodule Mix.Tasks.Dala.Gallery do
   Options:
 
     * `--out DIR` - the output directory, `_build/gallery` by default
-    * `--picture FILE` - a PNG or JPEG file to use instead of the test scene
+    * `--picture FILE` - an image file to use instead of the test scene
     * `--thumbnails DIR` - also write a small JPEG of each result to this directory
   """
 

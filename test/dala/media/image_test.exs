@@ -53,6 +53,44 @@ defmodule Dala.Media.ImageTest do
     assert File.read!(path) == File.read!(Path.join(dir, "odd.bin"))
   end
 
+  test "a WebP file: lossless, or close and smaller", %{dir: dir} do
+    image = gradient(64, 48)
+    path = Path.join(dir, "a.webp")
+    assert Image.write(image, path, quality: :lossless) == :ok
+    assert <<"RIFF", _::32, "WEBP", _::binary>> = File.read!(path)
+    assert {:ok, %Image{width: 64, height: 48} = read} = Image.read(path)
+    # The colours of fully transparent pixels are not kept.
+    for {<<got::binary-4>>, <<want::binary-4>>} <- Enum.zip(pixels(read), pixels(image)) do
+      assert got == want or match?({<<_::24, 0>>, <<_::24, 0>>}, {got, want})
+    end
+
+    assert Image.write(image, path) == :ok
+    size = File.stat!(path).size
+    assert {:ok, %Image{width: 64, height: 48}} = Image.read(path)
+    assert Image.write(image, path, quality: 20) == :ok
+    assert File.stat!(path).size < size
+
+    assert_raise ArgumentError,
+                 ~r/quality: :lossless is for format: :webp, got: format: :png/,
+                 fn ->
+                   Image.encode(image, quality: :lossless)
+                 end
+  end
+
+  test "a GIF file: its first frame, with transparency" do
+    # 2 by 2 pixels 0, 1, 1, 0 of two colours, of which 1 is transparent. The codes have three bits:
+    # clear, 0, 1, 1, and 0, which has four as the table has grown to eight strings; then the end.
+    control = <<0x21, 0xF9, 4, 1, 0, 0, 1, 0>>
+    frame = <<0x2C, 0::32, 2::little-16, 2::little-16, 0, 2, 3, 0x44, 0x02, 0x05, 0, 0x3B>>
+    screen = <<"GIF89a", 2::little-16, 2::little-16, 0x80, 0, 0>>
+    assert {:ok, image} = Image.decode(screen <> <<9, 8, 7, 1, 2, 3>> <> control <> frame)
+    assert image.data == <<9, 8, 7, 255, 0::32, 0::32, 9, 8, 7, 255>>
+    assert {:error, error} = Image.decode(screen <> <<9, 8, 7, 1, 2, 3>> <> control)
+    assert error.message == "the GIF file is damaged: it ends too early"
+  end
+
+  defp pixels(image), do: for(<<pixel::binary-4 <- image.data>>, do: pixel)
+
   test "a BMP file, rows from the bottom up" do
     header = <<"BM", 70::little-32, 0::32, 54::little-32, 40::little-32, 2::little-32>>
     header = header <> <<2::little-32, 1::little-16, 24::little-16, 0::little-32, 0::size(160)>>
@@ -99,7 +137,7 @@ defmodule Dala.Media.ImageTest do
       assert_error(
         Image.read(path),
         :unsupported,
-        "cannot read #{path}: the file is not a PNG, JPEG or BMP file"
+        "cannot read #{path}: the file is not a PNG, JPEG, WebP, GIF or BMP file"
       )
 
     assert error.details.path == path
@@ -121,7 +159,7 @@ defmodule Dala.Media.ImageTest do
     assert_error(
       Image.write(image, path),
       :unsupported,
-      "cannot write #{path}: .gif files are not supported, .png and .jpg are"
+      "cannot write #{path}: .gif files are not supported, .png, .jpg and .webp are"
     )
 
     refute File.exists?(path)
@@ -153,7 +191,7 @@ defmodule Dala.Media.ImageTest do
 
     image = Image.new(1, 1, :red)
 
-    assert_raise ArgumentError, ~r/format: to be :png or :jpeg/, fn ->
+    assert_raise ArgumentError, ~r/format: to be :png, :jpeg or :webp/, fn ->
       Image.encode(image, format: :gif)
     end
 
