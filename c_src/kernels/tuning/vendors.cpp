@@ -1,5 +1,5 @@
-// The parameters that suit the GPUs of a vendor before a search has found better ones. They follow
-// the choices of public OpenCL libraries for these devices; none was measured here.
+// The parameters for the GPUs of a vendor until a search has found better ones. They are estimates
+// from the registers and local memory of these devices; none was measured.
 #include "kernels/tuning/tuning.hpp"
 
 namespace dala {
