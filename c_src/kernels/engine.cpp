@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "kernels/tuning/tuning.hpp"
+#include "runtime/program/disk_cache.hpp"
 #include "runtime/schedule/reservation.hpp"
 
 namespace dala {
@@ -26,7 +28,10 @@ double bytes_of(const Call& call) {
 
 Engine::Engine(const Config& config, std::function<void(const Error&)> on_lost)
     : runtime_(config, std::move(on_lost)),
-      planner_(runtime_.device(), runtime_.programs(), runtime_.config().matmul) {}
+      planner_(runtime_.device(), runtime_.programs(), runtime_.config().matmul) {
+  DiskCache files(runtime_.folders().store.folder, 0);
+  load_winners(runtime_.device().info(), files);
+}
 
 void Engine::add_custom(Descriptor descriptor) {
   auto programs =

@@ -3,8 +3,10 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <string>
 
 #include "kernels/planner.hpp"
+#include "kernels/tuning/tuning.hpp"
 
 namespace dala {
 
@@ -15,8 +17,11 @@ struct GemmTiles {
   bool large = false;  // register tiles of 8 x 8
   bool thin = false;   // register tiles of 1 x 4
 };
-// For accumulators of that many bytes.
-GemmTiles gemm_tiles(const Planner& planner, size_t element_bytes);
+// The tuned ones of the shape class, or what the device has room for, for accumulators of that many
+// bytes.
+GemmTiles gemm_tiles(const Planner& planner, size_t element_bytes, ShapeClass shape_class);
+// Distinguishes programs that are compiled for different tiles.
+std::string key_of(const GemmTiles& tiles);
 
 // The number of work-groups that keeps the device busy: several per compute unit, to hide memory
 // latency.

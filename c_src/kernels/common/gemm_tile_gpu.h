@@ -3,6 +3,7 @@
 //
 //   ACC             type of products and sums
 //   SIDE            edge of a work-group of SIDE x SIDE items, a power of two
+//   TILE_K          products of k between two barriers, a power of two of at least 4
 //
 // A work-group owns SIDE * rows by SIDE * columns sums, an item `rows` by `columns` of them in
 // registers: 8 x 8, 4 x 4, or 1 x 4 for matrices of few rows. The work-group walks along k in steps
@@ -17,7 +18,6 @@
 #include "kernels/common/paste.h"
 
 #define ACC4 PASTE(ACC, 4)
-#define TILE_K (SIDE < 4 ? 4 : SIDE)
 #define ITEMS (SIDE * SIDE)
 
 // Elements from one k to the next. The padding of four keeps fours aligned and reduces bank

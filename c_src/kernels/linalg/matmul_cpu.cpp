@@ -64,7 +64,8 @@ KernelStep thin_step(Planner& planner, const Call& call, Product& product) {
   std::vector<Argument> arguments = matmul_arguments(call, product, whole ? output() : scratch(0));
   arguments.emplace_back(local(product.block));
   arguments.emplace_back(local(product.strip_columns));
-  return {matmul_program(planner, call.output.dtype), "matmul_thin", std::move(arguments), range};
+  return {matmul_program(planner, call.output.dtype, {}), "matmul_thin", std::move(arguments),
+          range};
 }
 
 // Whether b is read in place. Packing pays off when several rows of tiles use a panel. Without
@@ -135,7 +136,7 @@ KernelStep strip_step(Planner& planner, const Call& call, Product& product) {
   const char* entry = in_place                   ? "matmul_in_place"
                       : product.transpose_a != 0 ? "matmul_transposed"
                                                  : "matmul_packed";
-  return {matmul_program(planner, dtype), entry, std::move(arguments), range};
+  return {matmul_program(planner, dtype, {}), entry, std::move(arguments), range};
 }
 
 }  // namespace

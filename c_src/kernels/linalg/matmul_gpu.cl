@@ -8,6 +8,7 @@
 //   T, UT      element type, and its unsigned counterpart (T itself for floats)
 //   ACC        type in which products are summed: T for floats, unsigned for integers
 //   SIDE       edge of a work-group
+//   TILE_K     products of k between two barriers
 //   LARGE_TILES, THIN_TILES   whether the device has room for these sizes of register tiles
 //
 // A kernel for each size of register tile, see gemm_tile_gpu.h: matmul_8x8, matmul_4x4 and, for few

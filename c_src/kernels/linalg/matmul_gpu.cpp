@@ -44,7 +44,7 @@ int64_t products_per_part(const Product& product, int64_t groups, int64_t wanted
 
 void plan_gpu_matmul(Planner& planner, const Call& call, Product product, Launch& launch) {
   const DType dtype = call.output.dtype;
-  const GemmTiles tiles = gemm_tiles(planner, accumulator_of(dtype).bytes);
+  const GemmTiles tiles = tiles_of(planner, product, dtype);
   const RegisterTile tile = register_tile_of(planner, product, tiles);
   product.split = products_per_part(product, work_groups_of(product, tile, tiles.side),
                                     wanted_groups(planner), tiles.step);
@@ -58,7 +58,7 @@ void plan_gpu_matmul(Planner& planner, const Call& call, Product product, Launch
                   static_cast<size_t>(ceil_div(product.m, tile.rows * tiles.side)) * side,
                   static_cast<size_t>(product.batch * parts)};
   const Operand target = parts > 1 ? scratch(0) : output();
-  launch.steps.push_back(KernelStep{matmul_program(planner, dtype), tile.kernel,
+  launch.steps.push_back(KernelStep{matmul_program(planner, dtype, tiles), tile.kernel,
                                     matmul_arguments(call, product, target), range});
   if (parts == 1) return;
   launch.scratch.push_back(static_cast<size_t>(parts) * call.output.bytes());

@@ -6,6 +6,10 @@
 namespace dala {
 namespace {
 
+// Limits of the shape classes, see tuning.hpp.
+constexpr int64_t kFewRows = 16;
+constexpr int64_t kManyResults = 512 * 512;
+
 std::array<Value, 2> activation_bounds(const Call& call) {
   const std::string activation = call.choice("activation");
   const DType dtype = call.output.dtype;
@@ -44,8 +48,18 @@ MatmulTile matmul_tile(const Planner& planner, DType dtype) {
   return {32 / bytes, 6, 2};
 }
 
-std::shared_ptr<Program> matmul_program(Planner& planner, DType dtype) {
-  return planner.program(text("matmul ", to_string(dtype)), [&] {
+GemmTiles tiles_of(const Planner& planner, const Product& product, DType dtype) {
+  if (planner.cpu_class()) return {};
+  const ShapeClass shape_class = product.m <= kFewRows ? ShapeClass::matmul_few_rows
+                                 : product.m * product.n * product.batch < kManyResults
+                                     ? ShapeClass::matmul_small
+                                     : ShapeClass::matmul_large;
+  return gemm_tiles(planner, accumulator_of(dtype).bytes, shape_class);
+}
+
+std::shared_ptr<Program> matmul_program(Planner& planner, DType dtype, const GemmTiles& tiles) {
+  const std::string key = planner.cpu_class() ? "" : key_of(tiles);
+  return planner.program(text("matmul ", to_string(dtype), " ", key), [&] {
     const Accumulator accumulator = accumulator_of(dtype);
     ProgramSource source{element_defines(dtype), {}};
     source.defines.emplace_back("ACC", accumulator.name);
@@ -58,8 +72,8 @@ std::shared_ptr<Program> matmul_program(Planner& planner, DType dtype) {
                                                    {"WIDE", std::to_string(tile.vectors)}});
       source.parts = {{"linalg/matmul_cpu.cl"}, {"linalg/matmul_thin_cpu.cl"}};
     } else {
-      const GemmTiles tiles = gemm_tiles(planner, accumulator.bytes);
       source.defines.insert(source.defines.end(), {{"SIDE", std::to_string(tiles.side)},
+                                                   {"TILE_K", std::to_string(tiles.step)},
                                                    {"LARGE_TILES", tiles.large ? "1" : "0"},
                                                    {"THIN_TILES", tiles.thin ? "1" : "0"}});
       source.parts = {{"linalg/matmul_gpu.cl"}};
@@ -88,7 +102,8 @@ KernelStep finish_step(Planner& planner, const Call& call, const Product& produc
           items,
       static_cast<size_t>(rows), 1};
   const auto [low, high] = activation_bounds(call);
-  return {matmul_program(planner, call.output.dtype),
+  const DType dtype = call.output.dtype;
+  return {matmul_program(planner, dtype, tiles_of(planner, product, dtype)),
           "matmul_finish",
           {from, bias_of(product), output(), value(parts), value(rows), value(product.n),
            value(product.has_bias), value(chunk), low, high},

@@ -30,8 +30,11 @@ struct MatmulTile {
 };
 MatmulTile matmul_tile(const Planner& planner, DType dtype);
 
-// The program with all kernels of this family for one element type.
-std::shared_ptr<Program> matmul_program(Planner& planner, DType dtype);
+// The program with all kernels of this family for one element type, and for GPUs one size of tiles.
+std::shared_ptr<Program> matmul_program(Planner& planner, DType dtype, const GemmTiles& tiles);
+
+// GPU class: the tiles for a product; the CPU class has none.
+GemmTiles tiles_of(const Planner& planner, const Product& product, DType dtype);
 
 // The leading arguments of the product kernels.
 std::vector<Argument> matmul_arguments(const Call& call, const Product& product,

@@ -54,7 +54,14 @@ PanelShape panel_shape(const Planner& planner, DType dtype) {
 }
 
 std::shared_ptr<Program> nn_program(Planner& planner, DType dtype) {
-  return planner.program(text("nn ", to_string(dtype)), [&] {
+  GemmTiles tiles;
+  if (!planner.cpu_class()) tiles = gemm_tiles(planner, size_of(dtype), ShapeClass::conv_window);
+  return nn_program(planner, dtype, tiles);
+}
+
+std::shared_ptr<Program> nn_program(Planner& planner, DType dtype, const GemmTiles& tiles) {
+  const bool tiled = !planner.cpu_class() && is_float(dtype);
+  return planner.program(text("nn ", to_string(dtype), " ", tiled ? key_of(tiles) : ""), [&] {
     ProgramSource source{element_defines(dtype),
                          {{planner.cpu_class() ? "nn/program_cpu.cl" : "nn/program_gpu.cl"}}};
     const auto define = [&source](const Defines& more) {
@@ -63,10 +70,10 @@ std::shared_ptr<Program> nn_program(Planner& planner, DType dtype) {
     define(
         {{"SUM", sum_type(dtype, planner.fp64())}, {"REAL", planner.fp64() ? "double" : "float"}});
     if (planner.cpu_class() && is_float(dtype)) define(convolution_defines(planner, dtype));
-    if (!planner.cpu_class() && is_float(dtype)) {
-      const GemmTiles tiles = gemm_tiles(planner, size_of(dtype));
+    if (tiled) {
       define({{"ACC", "T"},
               {"SIDE", std::to_string(tiles.side)},
+              {"TILE_K", std::to_string(tiles.step)},
               {"LARGE_TILES", tiles.large ? "1" : "0"}});
     }
     return source;

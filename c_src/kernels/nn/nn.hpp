@@ -9,6 +9,8 @@
 
 namespace dala {
 
+struct GemmTiles;
+
 Descriptors nn_kernels();
 
 Descriptor conv_kernel();
@@ -39,5 +41,7 @@ PanelShape panel_shape(const Planner& planner, DType dtype);
 
 // The program with all kernels of this family for one element type.
 std::shared_ptr<Program> nn_program(Planner& planner, DType dtype);
+// The same, compiled for other tiles of matrix products.
+std::shared_ptr<Program> nn_program(Planner& planner, DType dtype, const GemmTiles& tiles);
 
 }  // namespace dala

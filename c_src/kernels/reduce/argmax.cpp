@@ -41,7 +41,7 @@ KernelStep step(const Planner& planner, const std::shared_ptr<Program>& program,
     arguments.push_back(value(view));
     return {program, entry, std::move(arguments), range};
   }
-  const size_t items = planner.group_items(256, size_of(dtype) + sizeof(int64_t));
+  const size_t items = items_for(planner, view, size_of(dtype) + sizeof(int64_t));
   const Range range = line_range(planner, view, items);
   arguments.push_back(value(view));
   arguments.push_back(LocalMemory{items * size_of(dtype)});

@@ -60,7 +60,7 @@ int64_t lanes_of(const Planner& planner, const AxisView& view, int64_t items) {
 
 // GPU class: the number of groups for a view that is not divided further.
 int64_t groups_of(const Planner& planner, const AxisView& view) {
-  const auto items = static_cast<int64_t>(planner.group_items(256, sizeof(int64_t)));
+  const auto items = static_cast<int64_t>(items_for(planner, view, sizeof(int64_t)));
   return ceil_div(results_of(view) * lanes_of(planner, view, items), items);
 }
 
@@ -148,6 +148,13 @@ Range piece_range(const Planner& planner, AxisView& view) {
   Range range;
   range.global[0] = static_cast<size_t>(ceil_div(pieces, view.units));
   return range;
+}
+
+size_t items_for(const Planner& planner, const AxisView& view, size_t local_bytes_per_item) {
+  const TileChoice choice =
+      tile_choice(planner.device().info(),
+                  view.inner == 1 ? ShapeClass::reduce_rows : ShapeClass::reduce_columns);
+  return planner.group_items(static_cast<size_t>(choice.items), local_bytes_per_item);
 }
 
 Range line_range(const Planner& planner, AxisView& view, size_t items) {

@@ -35,6 +35,10 @@ AxisView merged(const AxisView& view);
 // per group in `view`.
 Range piece_range(const Planner& planner, AxisView& view);
 
+// GPU class: the items of a work-group that works along this axis, with that much local memory for
+// each.
+size_t items_for(const Planner& planner, const AxisView& view, size_t local_bytes_per_item);
+
 // GPU class: the range of groups of `items`, a power of two, that covers all lines. Sets the lines
 // per group and the items per line in `view`; see lines_gpu.cl.
 Range line_range(const Planner& planner, AxisView& view, size_t items);

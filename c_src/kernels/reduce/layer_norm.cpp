@@ -64,7 +64,7 @@ Launch plan_layer_norm(const Call& call, Planner& planner) {
                           {value(rows), value(length), value(view.units), sum_epsilon});
   } else {
     const size_t sum_bytes = planner.fp64() ? sizeof(double) : sizeof(float);
-    const size_t items = planner.group_items(256, sum_bytes);
+    const size_t items = items_for(planner, view, sum_bytes);
     step.range = line_range(planner, view, items);
     step.arguments.insert(step.arguments.end(),
                           {value(view), sum_epsilon, LocalMemory{items * sum_bytes}});

@@ -77,7 +77,7 @@ KernelStep step(Planner& planner, const std::shared_ptr<Program>& program, const
     const Range range = piece_range(planner, view);
     return {program, entry, {from, to, value(view)}, range};
   }
-  const size_t items = planner.group_items(256, acc_bytes);
+  const size_t items = items_for(planner, view, acc_bytes);
   const Range range = line_range(planner, view, items);
   return {program, entry, {from, to, value(view), LocalMemory{items * acc_bytes}}, range};
 }

@@ -24,7 +24,7 @@ Launch plan_softmax(const Call& call, Planner& planner) {
         KernelStep{program, "softmax", {input(0), output(), value(view)}, range});
   } else {
     const size_t sum_bytes = planner.fp64() ? sizeof(double) : sizeof(float);
-    const size_t items = planner.group_items(256, size_of(dtype) + sum_bytes);
+    const size_t items = items_for(planner, view, size_of(dtype) + sum_bytes);
     const Range range = line_range(planner, view, items);
     launch.steps.push_back(
         KernelStep{program,

@@ -157,9 +157,8 @@ bool fits_32_bits(const Convolution& conv) {
 // As a matrix product, for groups of so many channels that a tile is not mostly empty.
 constexpr int64_t kLeastGemmChannels = 16;
 
-std::string gpu_gemm(const Planner& planner, const Convolution& conv, size_t element_bytes,
+std::string gpu_gemm(const Planner& planner, const Convolution& conv, const GemmTiles& tiles,
                      Range& range) {
-  const GemmTiles tiles = gemm_tiles(planner, element_bytes);
   const int64_t batch = conv.slices / conv.groups;
   const int64_t rows = conv.nhwc != 0 ? batch * pixels_of(conv) : conv.out_channels;
   const int64_t columns = conv.nhwc != 0 ? conv.out_channels : pixels_of(conv);
@@ -182,6 +181,10 @@ int64_t depthwise_items(const Convolution& conv) {
 }
 
 KernelStep gpu_step(Planner& planner, const Call& call, const Convolution& conv) {
+  const DType dtype = call.output.dtype;
+  const bool single = conv.window.size_y == 1 && conv.window.size_x == 1;
+  const GemmTiles tiles = gemm_tiles(planner, size_of(dtype),
+                                     single ? ShapeClass::conv_pointwise : ShapeClass::conv_window);
   std::string kernel = "conv2d";
   int64_t work_items = call.output.count();
   Range range;
@@ -190,7 +193,7 @@ KernelStep gpu_step(Planner& planner, const Call& call, const Convolution& conv)
     work_items = depthwise_items(conv);
   }
   if (fits_32_bits(conv) && conv.out_channels >= kLeastGemmChannels) {
-    kernel = gpu_gemm(planner, conv, size_of(call.output.dtype), range);
+    kernel = gpu_gemm(planner, conv, tiles, range);
   } else {
     const size_t items = planner.group_items(256);
     range.local[0] = items;
@@ -199,7 +202,7 @@ KernelStep gpu_step(Planner& planner, const Call& call, const Convolution& conv)
   }
   const Activation activation = activation_of(call);
   return {
-      nn_program(planner, call.output.dtype),
+      nn_program(planner, dtype, tiles),
       kernel,
       {input(0), input(1), input(conv.has_bias != 0 ? 2 : 1), input(conv.has_residual != 0 ? 3 : 0),
        output(), value(conv), number_of(call, activation.low), number_of(call, activation.high),

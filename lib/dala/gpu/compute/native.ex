@@ -209,6 +209,14 @@ defmodule Dala.Gpu.Compute.Native do
   @spec warm_up([dtype()], [String.t()] | nil, reference()) :: result()
   def warm_up(_dtypes, _names, _ref), do: missing()
 
+  # Answers with several messages.
+  @spec tune(non_neg_integer(), reference()) :: result()
+  def tune(_limit_ms, _ref), do: missing()
+
+  # Whether the device runs kernels for GPUs and no search was finished on it.
+  @spec untuned() :: boolean() | failure()
+  def untuned, do: missing()
+
   # Profiles.
 
   @spec profile_start() :: {:ok, reference()} | failure()

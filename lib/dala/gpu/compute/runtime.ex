@@ -15,6 +15,7 @@ defmodule Dala.Gpu.Compute.Runtime do
     pin_threads: true,
     executor: true,
     fusion: true,
+    tune: false,
     memory_limit: 0,
     cache_limit: 1_073_741_824,
     kernel_timeout: 0,
@@ -166,9 +167,13 @@ defmodule Dala.Gpu.Compute.Runtime do
     Tree.ensure()
     Watcher.attach()
 
-    case answer(&Native.runtime_start(config(), &1)) do
+    {tune, config} = Map.pop!(config(), :tune)
+
+    case answer(&Native.runtime_start(config, &1)) do
       :ok ->
         Native.put_state(:started)
+        if tune?(tune) and Native.untuned() == true, do: tune()
+        :ok
 
       {:error, %Error{reason: :no_device} = error} ->
         Native.put_state(error)
@@ -177,6 +182,20 @@ defmodule Dala.Gpu.Compute.Runtime do
       {:error, _error} = failed ->
         failed
     end
+  end
+
+  @tune_ms 300_000
+
+  defp tune?(configured) do
+    case System.get_env("DALA_GPU_TUNE") do
+      empty when empty in [nil, ""] -> configured
+      flag -> flag in ["1", "true"]
+    end
+  end
+
+  # The search runs on a thread of the native side; nobody reads its messages.
+  defp tune do
+    spawn(fn -> Native.tune(@tune_ms, make_ref()) end)
   end
 
   defp setting!(:device, name) when name in [:auto, :gpu, :cpu], do: Atom.to_string(name)
@@ -189,7 +208,7 @@ defmodule Dala.Gpu.Compute.Runtime do
   defp setting!(:cache_dir, path) when is_binary(path), do: path
 
   defp setting!(key, flag)
-       when key in [:zero_copy, :pin_threads, :executor, :fusion] and is_boolean(flag),
+       when key in [:zero_copy, :pin_threads, :executor, :fusion, :tune] and is_boolean(flag),
        do: flag
 
   defp setting!(key, bytes)
@@ -211,7 +230,7 @@ defmodule Dala.Gpu.Compute.Runtime do
   defp expected(:matmul), do: ":auto, :builtin or :clblast"
   defp expected(:cache_dir), do: "the path of a directory"
 
-  defp expected(key) when key in [:zero_copy, :pin_threads, :executor, :fusion],
+  defp expected(key) when key in [:zero_copy, :pin_threads, :executor, :fusion, :tune],
     do: "true or false"
 
   defp expected(:memory_limit), do: "a number of bytes (0 is what the device has)"

@@ -27,6 +27,7 @@ defmodule Dala.Gpu.Compute.RuntimeTest do
              pin_threads: true,
              executor: true,
              fusion: true,
+             tune: false,
              memory_limit: 0,
              cache_limit: 1_073_741_824,
              kernel_timeout: 0,
@@ -45,6 +46,7 @@ defmodule Dala.Gpu.Compute.RuntimeTest do
         pin_threads: false,
         executor: false,
         fusion: false,
+        tune: true,
         memory_limit: 1_000_000,
         cache_limit: 2_000_000,
         kernel_timeout: 10_000
@@ -60,6 +62,7 @@ defmodule Dala.Gpu.Compute.RuntimeTest do
              pin_threads: false,
              executor: false,
              fusion: false,
+             tune: true,
              memory_limit: 1_000_000,
              cache_limit: 2_000_000,
              kernel_timeout: 10_000,
@@ -78,6 +81,7 @@ defmodule Dala.Gpu.Compute.RuntimeTest do
           {:pin_threads, :yes, "true or false"},
           {:executor, nil, "true or false"},
           {:fusion, 0, "true or false"},
+          {:tune, :always, "true or false"},
           {:memory_limit, -1, "a number of bytes (0 is what the device has)"},
           {:cache_limit, "1 GiB", "a number of bytes (0 is no limit)"},
           {:kernel_timeout, 1.5, "a number of milliseconds (0 is no limit)"}
@@ -98,7 +102,7 @@ defmodule Dala.Gpu.Compute.RuntimeTest do
     assert_raise ArgumentError,
                  "config :dala_gpu has no key :devise; it takes :build_timeout, :cache_dir, :cache_limit, " <>
                    ":device, :device_class, :executor, :fusion, :kernel_timeout, :matmul, " <>
-                   ":memory_limit, :models_dir, :nx, :pin_threads, :zero_copy",
+                   ":memory_limit, :models_dir, :nx, :pin_threads, :tune, :zero_copy",
                  fn -> Runtime.config() end
   end
 
