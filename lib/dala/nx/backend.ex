@@ -76,11 +76,14 @@ defmodule Dala.Nx.Backend do
   end
 
   @doc false
+  @spec from_pointer(term(), term(), term(), term(), term()) :: no_return()
   def from_pointer(_pointer, _type, _shape, _backend_opts, _opts), do: no_pointers!()
 
   @doc false
+  @spec to_pointer(term(), term()) :: no_return()
   def to_pointer(_tensor, _opts), do: no_pointers!()
 
+  @spec no_pointers!() :: no_return()
   defp no_pointers! do
     raise ArgumentError,
           "Dala.Nx.Backend neither takes nor gives pointers; Dala.Nx.from_buffer/1 and " <>

@@ -509,7 +509,7 @@ defmodule Dala.Gpu.Compute.Buffer do
   def size(other), do: not_a_buffer!(other)
 
   @doc false
-  @spec ref!(t() | reference()) :: reference()
+  @spec ref!(t() | ref()) :: reference()
   def ref!(%__MODULE__{ref: ref}) when is_reference(ref), do: ref
   def ref!(ref) when is_reference(ref), do: ref
   def ref!(%__MODULE__{ref: %Remote{} = remote}), do: raise(Remote.not_here(remote))

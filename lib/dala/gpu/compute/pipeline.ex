@@ -251,10 +251,10 @@ defmodule Dala.Gpu.Compute.Pipeline do
     params = Command.params!(params)
     Runtime.ensure!()
 
-    with true <- is_binary(stage) or stage in 0..0xFFFFFFFF,
-         :ok <- Native.pipeline_set(pipeline.ref, stage, params) do
-      pipeline
-    else
+    known? = is_binary(stage) or stage in 0..0xFFFFFFFF
+
+    case known? && Native.pipeline_set(pipeline.ref, stage, params) do
+      :ok -> pipeline
       {:error, error} -> raise error
       _unknown -> Argument.refuse!("the index or the name of a stage of the pipeline", stage)
     end

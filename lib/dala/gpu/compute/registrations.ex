@@ -5,7 +5,7 @@ defmodule Dala.Gpu.Compute.Registrations do
   #
   # `Dala.Gpu.Supervisor` owns the table, so it outlives every child that registers a module.
 
-  alias Dala.Gpu.Compute.Tree
+  alias Dala.Gpu.Compute.{Placement, Tree}
 
   @table __MODULE__
 
@@ -17,7 +17,7 @@ defmodule Dala.Gpu.Compute.Registrations do
   end
 
   @doc "Registers a module; returns the other module if the key is already taken."
-  @spec put(atom(), term(), module()) :: :ok | {:taken, module()}
+  @spec put(atom(), term(), module()) :: :ok | {:taken, value()}
   def put(kind, key, module) do
     started!()
 
@@ -32,8 +32,11 @@ defmodule Dala.Gpu.Compute.Registrations do
     end
   end
 
-  @doc "Returns the module under a key, or nil, also if the application is not running."
-  @spec get(atom(), term()) :: module() | nil
+  @typedoc "A module, or the device of an isolated kernel."
+  @type value :: module() | Placement.device()
+
+  @doc "Returns the value under a key, or nil, also if the application is not running."
+  @spec get(atom(), term()) :: value() | nil
   def get(kind, key) do
     case :ets.whereis(@table) do
       :undefined ->

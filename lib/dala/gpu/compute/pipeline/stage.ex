@@ -111,9 +111,9 @@ defmodule Dala.Gpu.Compute.Pipeline.Stage do
   defp large_list?([], _depth, _left), do: false
   defp large_list?(improper, depth, _left), do: large?(improper, depth - 1)
 
-  # A pipeline is on the device of this VM; `ref!/1` says so.
-  defp refs(%Buffer{ref: %Remote{} = remote}), do: Buffer.ref!(remote)
-  defp refs(%Remote{} = remote), do: Buffer.ref!(remote)
+  # A pipeline is on the device of this VM.
+  defp refs(%Buffer{ref: %Remote{} = remote}), do: raise(Remote.not_here(remote))
+  defp refs(%Remote{} = remote), do: raise(Remote.not_here(remote))
   defp refs(%Buffer{ref: ref}), do: ref
   defp refs(list) when length(list) >= 0, do: Enum.map(list, &refs/1)
   defp refs(other), do: other

@@ -48,6 +48,7 @@ defmodule Dala.Gpu.Compute.Remote.Host do
   end
 
   # At exit, drivers wait for kernels that run; one that never ends would keep the process.
+  @spec stop() :: no_return()
   defp stop do
     _ = :os.cmd(~c"kill -9 #{System.pid()}")
     System.halt(1)
