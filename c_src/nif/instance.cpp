@@ -44,6 +44,12 @@ void Instance::post_model(std::function<void()> job) {
   models_->post(std::move(job));
 }
 
+void Instance::post_tuning(std::function<void()> job) {
+  std::lock_guard lock(mutex_);
+  if (tuner_ == nullptr) tuner_ = std::make_unique<Worker>("dala_tuner", 1);
+  tuner_->post(std::move(job));
+}
+
 void Instance::start(const Config& config) {
   {
     std::lock_guard lock(mutex_);
@@ -128,23 +134,30 @@ void Instance::abandon(std::optional<int> status) {
 void Instance::stop() {
   std::unique_ptr<Worker> starter;
   std::unique_ptr<Worker> models;
+  std::unique_ptr<Worker> tuner;
   predictions_.clear();
+  stopping_ = true;
   {
     std::lock_guard lock(mutex_);
     starter = std::move(starter_);
     models = std::move(models_);
+    tuner = std::move(tuner_);
     if (engine_ != nullptr && engine_->runtime().scheduler().lost()) {
       // Kernels may still be running, and threads may wait for them: all of it stays for ever. The
       // code stays, too: the library is linked so that it is never unmapped.
       static_cast<void>(starter.release());
       static_cast<void>(models.release());
+      static_cast<void>(tuner.release());
       new std::shared_ptr<Engine>(std::move(engine_));
       failure_.reset();
+      stopping_ = false;
       return;
     }
   }
   starter.reset();  // joins; its jobs take the lock
   models.reset();   // its jobs need the engine
+  tuner.reset();    // after the candidate that it measures
+  stopping_ = false;
   std::shared_ptr<Engine> engine;
   std::lock_guard lock(mutex_);
   engine = std::move(engine_);

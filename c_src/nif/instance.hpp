@@ -26,6 +26,10 @@ class Instance {
   // depend on values wait for the device.
   void post_model(std::function<void()> job);
 
+  // Runs `job`, which takes minutes and ends early once `stopping`, on a thread of its own.
+  void post_tuning(std::function<void()> job);
+  bool stopping() const { return stopping_; }
+
   // Predictions that wait for one of these threads.
   model::PredictionQueue& predictions() { return predictions_; }
 
@@ -66,9 +70,11 @@ class Instance {
   void stop();
 
   std::atomic<int> loads_{0};
+  std::atomic<bool> stopping_{false};
   std::mutex mutex_;
   std::unique_ptr<Worker> starter_;
   std::unique_ptr<Worker> models_;
+  std::unique_ptr<Worker> tuner_;
   std::shared_ptr<Engine> engine_;
   std::optional<Error> failure_;
   std::function<void(const Error&)> lost_listener_;

@@ -13,16 +13,18 @@ OkOrError<> tune(ErlNifEnv* env, uint64_t limit_ms, Term ref) {
     const auto current = engine();
     const ErlNifPid caller = self(env);
     const auto last = Message::reply(caller, ref);
-    Instance::get().post([current, limit_ms, caller, last] {
+    Instance::get().post_tuning([current, limit_ms, caller, last] {
       answer(*last, [&] {
         const auto send = [&](const auto& value) {
           Message::reply(caller, last->ref())->send_value(value);
         };
-        const auto results =
-            dala::tune(*current, std::chrono::milliseconds(limit_ms), [&](const TuneStep& step) {
+        const auto results = dala::tune(
+            *current, std::chrono::milliseconds(limit_ms),
+            [&](const TuneStep& step) {
               send(std::tuple(fine::Atom("step"), uint64_t{step.done}, uint64_t{step.total},
                               std::string(step.name)));
-            });
+            },
+            [] { return Instance::get().stopping(); });
         for (const TuneResult& each : results) {
           send(std::tuple(fine::Atom("result"), std::string(to_string(each.shape_class)), each.call,
                           std::tuple(describe(each.shape_class, each.before), each.before_us,

@@ -123,7 +123,8 @@ class Search {
     return measured;
   }
 
-  std::optional<TuneResult> run(Clock::time_point end) {
+  // None if it is `over` before all candidates were measured.
+  std::optional<TuneResult> run(const std::function<bool()>& over) {
     const TileChoice usual = vendor_choice(engine_.runtime().device().info());
     const Measured reference = measure(usual, 0);
     TuneResult result{sample_.shape_class, call_text(sample_), usual, usual,
@@ -132,7 +133,7 @@ class Search {
     for (const TileChoice& candidate : candidates(sample_.shape_class)) {
       if (describe(sample_.shape_class, candidate) == describe(sample_.shape_class, usual))
         continue;
-      if (Clock::now() >= end) return std::nullopt;
+      if (over()) return std::nullopt;
       try {
         const Measured measured = measure(candidate, best);
         ++result.tried;
@@ -159,7 +160,8 @@ class Search {
 }  // namespace
 
 std::vector<TuneResult> tune(Engine& engine, std::chrono::milliseconds limit,
-                             const std::function<void(const TuneStep&)>& tell) {
+                             const std::function<void(const TuneStep&)>& tell,
+                             const std::function<bool()>& cancelled) {
   Runtime& runtime = engine.runtime();
   const DeviceInfo& device = runtime.device().info();
   if (runtime.device().device_class() == DeviceClass::cpu) {
@@ -168,13 +170,13 @@ std::vector<TuneResult> tune(Engine& engine, std::chrono::milliseconds limit,
                      " runs those of the CPU family (device_class: :gpu selects the other)"));
   }
   DiskCache files(runtime.folders().store.folder, 0);
-  const auto end = Clock::now() + limit;
+  const auto over = [&, end = Clock::now() + limit] { return Clock::now() >= end || cancelled(); };
   std::vector<TuneResult> results;
   for (size_t i = 0; i < samples().size(); ++i) {
     const Sample& sample = samples()[i];
     tell({i, samples().size(), to_string(sample.shape_class)});
-    if (Clock::now() >= end) break;
-    std::optional<TuneResult> result = Search(engine, sample).run(end);
+    if (over()) break;
+    std::optional<TuneResult> result = Search(engine, sample).run(over);
     if (!result) break;
     set_winner(device, sample.shape_class, result->after);
     save_winners(device, files);

@@ -30,9 +30,12 @@ struct TuneResult {
 
 // Runs a call of each shape class with every candidate, compares the result with that of the
 // vendor's parameters, and keeps the fastest one, in memory and on disk. What does not fit within
-// `limit` keeps its parameters, and has no result. For a thread of its own. Throws `unsupported` if
-// the device uses the CPU family, which has no such parameters.
-std::vector<TuneResult> tune(Engine& engine, std::chrono::milliseconds limit,
-                             const std::function<void(const TuneStep&)>& tell);
+// `limit`, or is not done when `cancelled` returns true, keeps its parameters and has no result.
+// For a thread of its own. Throws `unsupported` if the device uses the CPU family, which has no
+// such parameters.
+std::vector<TuneResult> tune(
+    Engine& engine, std::chrono::milliseconds limit,
+    const std::function<void(const TuneStep&)>& tell,
+    const std::function<bool()>& cancelled = [] { return false; });
 
 }  // namespace dala

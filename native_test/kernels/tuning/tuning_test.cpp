@@ -139,6 +139,7 @@ TEST_CASE("a search measures every shape class and keeps the winners" * doctest:
   }
   const DeviceInfo& info = current.runtime().device().info();
   CHECK(tune(current, std::chrono::milliseconds(0), tell).empty());
+  CHECK(tune(current, std::chrono::hours(1), tell, [] { return true; }).empty());
   told.clear();
   // Compiling all candidates takes minutes.
   const char* all = std::getenv("DALA_TEST_ALL");

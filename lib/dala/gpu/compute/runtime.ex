@@ -193,7 +193,7 @@ defmodule Dala.Gpu.Compute.Runtime do
     end
   end
 
-  # The search runs on a thread of the native side; nobody reads its messages.
+  # The search runs on a native thread; its messages go to a process that has ended.
   defp tune do
     spawn(fn -> Native.tune(@tune_ms, make_ref()) end)
   end
