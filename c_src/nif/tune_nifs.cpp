@@ -1,9 +1,16 @@
 // Tuning: minutes of work on a thread, told step by step.
+#include <algorithm>
+
 #include "kernels/tuning/search.hpp"
 #include "nif/codec/codec.hpp"
 #include "nif/instance.hpp"
 
 namespace dala::nif {
+namespace {
+
+constexpr uint64_t kLongestSearch = 86'400'000;  // milliseconds
+
+}  // namespace
 
 // The caller gets `{ref, {:step, done, total, class}}` before each shape class, `{ref, {:result,
 // class, call, {before, before_us, after, after_us}, {tried, rejected}}}` for each one at the end,
@@ -12,14 +19,15 @@ OkOrError<> tune(ErlNifEnv* env, uint64_t limit_ms, Term ref) {
   return guarded(env, [&] {
     const auto current = engine();
     const ErlNifPid caller = self(env);
+    const std::chrono::milliseconds limit(std::min(limit_ms, kLongestSearch));
     const auto last = Message::reply(caller, ref);
-    Instance::get().post_tuning([current, limit_ms, caller, last] {
+    Instance::get().post_tuning([current, limit, caller, last] {
       answer(*last, [&] {
         const auto send = [&](const auto& value) {
           Message::reply(caller, last->ref())->send_value(value);
         };
         const auto results = dala::tune(
-            *current, std::chrono::milliseconds(limit_ms),
+            *current, limit,
             [&](const TuneStep& step) {
               send(std::tuple(fine::Atom("step"), uint64_t{step.done}, uint64_t{step.total},
                               std::string(step.name)));

@@ -43,6 +43,8 @@ defmodule Dala.Fuzz.Child do
     command_cancel: [:id],
     client_killed: [:pid, :id],
     warm_up: [:no_dtypes, :names, :ref],
+    tune: [:small, :ref],
+    untuned: [],
     profile_start: [],
     profile_new: [],
     profile_read: [:profile],
